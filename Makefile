@@ -1,0 +1,46 @@
+# Everything a developer types. Works on a fresh Debian 12 with nothing but git and make: each target
+# first installs what it lacks (scripts/install-deps.sh says what and why, and needs root or sudo).
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help build test e2e-deps asan demo format lint clean
+
+JOBS ?= $(shell nproc)
+SOURCES = git ls-files -z -- '*.h' '*.cpp' '*.cc'
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build everything into build/; the program is build/cotenant
+	@scripts/install-deps.sh build
+	cmake --preset dev
+	cmake --build --preset dev --parallel $(JOBS)
+
+test: build e2e-deps asan ## build, then unit tests with sanitizers, then all tests (needs root for Docker)
+	ctest --test-dir build --output-on-failure --no-tests=error --parallel $(JOBS) </dev/null
+
+e2e-deps:
+	@scripts/install-deps.sh run test
+	scripts/install-node-modules.sh
+
+asan: ## build and run the unit tests with address and undefined-behaviour sanitizers
+	@scripts/install-deps.sh build
+	cmake --preset asan
+	cmake --build --preset asan --parallel $(JOBS)
+	scripts/run-asan-tests.sh
+
+demo: build ## show GPU sharing on a simulated GPU, step by step (needs root or a Docker engine)
+	@scripts/install-deps.sh run
+	@scripts/demo.sh
+
+format: ## format the tracked C++ files in place
+	@scripts/install-deps.sh format
+	$(SOURCES) | xargs -0 -r clang-format -i
+
+lint: ## check the format of the tracked C++ files
+	@scripts/install-deps.sh format
+	$(SOURCES) | xargs -0 -r clang-format --dry-run -Werror
+
+clean: ## remove what was built and what npm fetched
+	rm -rf build build-asan build-release tests/e2e/node_modules

@@ -1,0 +1,20 @@
+# Warnings are errors; the linker and the compiler cache are used where they are installed.
+option(COTENANT_TESTS "Build the tests" ON)
+option(COTENANT_SANITIZE "Address and undefined-behaviour sanitizers" OFF)
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror)
+
+find_program(COTENANT_CCACHE ccache)
+if(COTENANT_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${COTENANT_CCACHE})
+endif()
+
+find_program(COTENANT_MOLD mold)
+if(COTENANT_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+if(COTENANT_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()

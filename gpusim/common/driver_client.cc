@@ -1,0 +1,94 @@
+#include "common/driver_client.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "common/unix_socket.h"
+
+namespace gpusim {
+namespace {
+
+constexpr int kTimeoutS = 10;
+
+}  // namespace
+
+const char* driver_folder() {
+  const char* folder = getenv(kDirEnvironment);
+  return folder != nullptr && folder[0] != '\0' ? folder : kContainerDir;
+}
+
+Request make_request(Op op, uint32_t device) {
+  Request request;
+  memset(&request, 0, sizeof request);
+  request.op = op;
+  request.device = device;
+  return request;
+}
+
+Status DriverClient::connect_to(const char* folder, Role role) {
+  disconnect();
+  char socket_folder[4096];
+  const size_t folder_length = strlen(folder);
+  if (folder_length + sizeof kSocketFolder + 1 > sizeof socket_folder) {
+    return Status::kDisconnected;
+  }
+  memcpy(socket_folder, folder, folder_length);
+  socket_folder[folder_length] = '/';
+  memcpy(socket_folder + folder_length + 1, kSocketFolder, sizeof kSocketFolder);
+  fd_ = connect_seqpacket(socket_folder, kSocketName, kTimeoutS);
+  if (fd_ < 0) return Status::kDisconnected;
+  owner_ = getpid();
+  Request request = make_request(Op::kHello);
+  request.flags = static_cast<uint32_t>(role);
+  Reply reply;
+  const Status status = call(&request, &reply);
+  if (status != Status::kOk) {
+    disconnect();
+    return status;
+  }
+  device_count_ = reply.device_count;
+  return Status::kOk;
+}
+
+void DriverClient::disconnect() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+bool DriverClient::connected() const {
+  return fd_ >= 0 && owner_ == getpid();
+}
+
+Status DriverClient::call(Request* request, Reply* reply) {
+  if (!connected()) return Status::kDisconnected;
+  request->magic = kProtocolMagic;
+  request->version = kProtocolVersion;
+  request->sequence = ++sequence_;
+  if (send_message(fd_, request, sizeof *request) && receive_message(fd_, reply, sizeof *reply) &&
+      reply->magic == kProtocolMagic && reply->version == kProtocolVersion &&
+      reply->sequence == request->sequence) {
+    return reply->status;
+  }
+  disconnect();
+  return Status::kDisconnected;
+}
+
+Status DriverClient::get_device(uint32_t device, DeviceInfo* info) {
+  Request request = make_request(Op::kGetDevice, device);
+  Reply reply;
+  const Status status = call(&request, &reply);
+  if (status == Status::kOk) *info = reply.device;
+  return status;
+}
+
+Status DriverClient::get_state(uint32_t device, DeviceState* state) {
+  Request request = make_request(Op::kGetState, device);
+  Reply reply;
+  const Status status = call(&request, &reply);
+  if (status == Status::kOk) *state = reply.state;
+  return status;
+}
+
+}  // namespace gpusim

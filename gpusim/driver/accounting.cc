@@ -1,0 +1,329 @@
+#include "driver/accounting.h"
+
+#include <algorithm>
+
+namespace gpusim {
+namespace {
+
+// cuMemAlloc hands out multiples of this. (A real driver takes whole 2 MiB pages from the device
+// and cuts small blocks out of them; that is not imitated.)
+constexpr uint64_t kGranularityBytes = 512;
+constexpr uint64_t kSecondUs = 1000000;
+
+}  // namespace
+
+Accounting::Accounting(std::vector<DeviceInfo> devices, AccountingOptions options)
+    : devices_(std::move(devices)), options_(options), books_(devices_.size()) {}
+
+void Accounting::add_session(SessionId id, int32_t pid, Role role) {
+  Session session;
+  session.pid = pid;
+  session.role = role;
+  sessions_.emplace(id, std::move(session));
+}
+
+void Accounting::remove_session(SessionId id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  drop_everything(&found->second);
+  if (found->second.role == Role::kMpsServer) {
+    std::erase_if(admissions_, [id](const auto& entry) { return entry.second.server == id; });
+    for (auto& [other_id, other] : sessions_) {
+      if (other.server != id) continue;
+      drop_everything(&other);
+      other.server_gone = true;
+    }
+  }
+  sessions_.erase(found);
+}
+
+Status Accounting::state(uint32_t device, uint64_t now_us, DeviceState* state) const {
+  if (device >= devices_.size()) return Status::kNoSuchDevice;
+  const DeviceBook& book = books_[device];
+  *state = {};
+  state->used_bytes = book.used_bytes;
+  state->compute_mode = book.compute_mode;
+  // NVML's utilization is the busy part of the last sample period, here the last whole second.
+  const uint64_t second = now_us / kSecondUs;
+  uint64_t busy_us = 0;
+  if (second == book.second) busy_us = std::max(book.last_busy_us, book.busy_us);
+  if (second == book.second + 1) busy_us = book.busy_us;
+  state->gpu_utilization_percent =
+      static_cast<uint32_t>(std::min<uint64_t>(100, busy_us * 100 / kSecondUs));
+  return Status::kOk;
+}
+
+Status Accounting::processes(uint32_t device, uint64_t first, std::vector<ProcessEntry>* rows,
+                             uint64_t* total) const {
+  if (device >= devices_.size()) return Status::kNoSuchDevice;
+  const DeviceBook& book = books_[device];
+  *total = book.processes.size();
+  uint64_t row = 0;
+  for (const auto& [pid, use] : book.processes) {
+    if (row++ < first) continue;
+    ProcessEntry entry = {};
+    entry.pid = pid;
+    entry.kind = use.is_server          ? ProcessKind::kMpsServer
+                 : use.mps_contexts > 0 ? ProcessKind::kMpsClient
+                                        : ProcessKind::kCompute;
+    entry.used_bytes = use.allocated_bytes + use.context_bytes;
+    rows->push_back(entry);
+  }
+  return Status::kOk;
+}
+
+Status Accounting::set_compute_mode(uint32_t device, uint64_t mode) {
+  if (device >= devices_.size()) return Status::kNoSuchDevice;
+  if (mode != static_cast<uint64_t>(ComputeMode::kDefault) &&
+      mode != static_cast<uint64_t>(ComputeMode::kProhibited) &&
+      mode != static_cast<uint64_t>(ComputeMode::kExclusiveProcess)) {
+    return Status::kBadRequest;
+  }
+  books_[device].compute_mode = static_cast<ComputeMode>(mode);
+  return Status::kOk;
+}
+
+Status Accounting::create_context(SessionId id, uint32_t device, bool via_mps) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return Status::kBadRequest;
+  Session& session = found->second;
+  if (device >= devices_.size()) return Status::kNoSuchDevice;
+  if (session.role == Role::kObserver) return Status::kNotPermitted;
+  const Status standing = check(id);
+  if (standing != Status::kOk) return standing;
+  DeviceBook& book = books_[device];
+  const bool is_server = session.role == Role::kMpsServer;
+  if (book.compute_mode == ComputeMode::kProhibited) return Status::kDeviceBusy;
+  if (via_mps) {
+    const auto admission = admissions_.find(session.pid);
+    if (is_server || admission == admissions_.end()) return Status::kMpsServerGone;
+    const auto server = sessions_.find(admission->second.server);
+    if (server == sessions_.end() || !server->second.contexts.contains(device)) {
+      return Status::kDeviceBusy;  // the server was told by its CUDA_VISIBLE_DEVICES not to use it
+    }
+    if (book.mps_contexts >= devices_[device].client_slots) return Status::kTooManyClients;
+    session.server = admission->second.server;
+  } else if (book.compute_mode == ComputeMode::kExclusiveProcess &&
+             is_held_by_others(session, id, device)) {
+    return Status::kDeviceBusy;
+  }
+  const uint64_t bytes =
+      is_server ? devices_[device].mps_server_bytes : devices_[device].context_overhead_bytes;
+  if (exceeds(session, device, bytes, true)) return Status::kOutOfMemory;
+  ProcessUse& use = book.processes[session.pid];
+  use.contexts += 1;
+  use.context_bytes += bytes;
+  use.is_server = use.is_server || is_server;
+  if (via_mps) {
+    use.mps_contexts += 1;
+    book.mps_contexts += 1;
+  }
+  book.used_bytes += bytes;
+  session.contexts[device] += 1;
+  return Status::kOk;
+}
+
+Status Accounting::destroy_context(SessionId id, uint32_t device) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return Status::kBadRequest;
+  if (!found->second.contexts.contains(device)) return Status::kNotFound;
+  drop_contexts(&found->second, device, 1);
+  return Status::kOk;
+}
+
+Status Accounting::allocate(SessionId id, uint32_t device, uint64_t bytes, uint64_t* handle) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return Status::kBadRequest;
+  Session& session = found->second;
+  const Status standing = check(id);
+  if (standing != Status::kOk) return standing;
+  if (device >= devices_.size()) return Status::kNoSuchDevice;
+  if (bytes == 0 || !session.contexts.contains(device)) return Status::kBadRequest;
+  if (session.allocations.size() >= options_.max_allocations_per_session) {
+    return Status::kTooManyAllocations;
+  }
+  if (bytes > usable_bytes(device)) return Status::kOutOfMemory;  // also keeps the sums in range
+  bytes = (bytes + kGranularityBytes - 1) / kGranularityBytes * kGranularityBytes;
+  if (exceeds(session, device, bytes, false)) return Status::kOutOfMemory;
+  *handle = next_handle_++;
+  session.allocations[*handle] = Allocation{device, bytes};
+  books_[device].processes[session.pid].allocated_bytes += bytes;
+  books_[device].used_bytes += bytes;
+  return Status::kOk;
+}
+
+Status Accounting::release(SessionId id, uint64_t handle) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return Status::kBadRequest;
+  const Status standing = check(id);
+  if (standing != Status::kOk) return standing;
+  const auto allocation = found->second.allocations.find(handle);
+  if (allocation == found->second.allocations.end()) return Status::kNotFound;
+  drop_allocation(&found->second, allocation);
+  return Status::kOk;
+}
+
+Status Accounting::client_memory(SessionId id, uint32_t device, uint64_t* free,
+                                 uint64_t* total) const {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return Status::kBadRequest;
+  if (device >= devices_.size()) return Status::kNoSuchDevice;
+  const Status standing = check(id);
+  if (standing != Status::kOk) return standing;
+  *total = usable_bytes(device);
+  *free = *total - books_[device].used_bytes;
+  const Admission* admission = admission_of(found->second);
+  if (admission != nullptr && admission->limits[device] != 0) {
+    const auto use = books_[device].processes.find(found->second.pid);
+    const uint64_t charged =
+        use == books_[device].processes.end() ? 0 : charged_to_limit(use->second);
+    const uint64_t limit = admission->limits[device];
+    *free = std::min(*free, limit > charged ? limit - charged : 0);
+  }
+  return Status::kOk;
+}
+
+Status Accounting::check(SessionId id) const {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return Status::kBadRequest;
+  if (found->second.terminated) return Status::kClientTerminated;
+  if (found->second.server_gone) return Status::kMpsServerGone;
+  return Status::kOk;
+}
+
+Status Accounting::admit(SessionId server, int32_t pid, const Limits& limits) {
+  const auto found = sessions_.find(server);
+  if (found == sessions_.end() || found->second.role != Role::kMpsServer) {
+    return Status::kNotPermitted;
+  }
+  const auto present = admissions_.find(pid);
+  if (present != admissions_.end() && present->second.server != server) return Status::kDeviceBusy;
+  if (present != admissions_.end()) return Status::kOk;  // limits are a snapshot of the first start
+  admissions_[pid] = Admission{server, limits};
+  return Status::kOk;
+}
+
+Status Accounting::revoke(SessionId server, int32_t pid) {
+  const auto found = admissions_.find(pid);
+  if (found == admissions_.end() || found->second.server != server) return Status::kNotFound;
+  admissions_.erase(found);
+  for (auto& [id, session] : sessions_) {
+    if (session.pid != pid || session.server != server) continue;
+    drop_everything(&session);
+    session.server_gone = true;
+  }
+  return Status::kOk;
+}
+
+Status Accounting::terminate(SessionId server, int32_t pid) {
+  const auto found = admissions_.find(pid);
+  if (found == admissions_.end() || found->second.server != server) return Status::kNotFound;
+  for (auto& [id, session] : sessions_) {
+    if (session.pid != pid || session.server != server) continue;
+    drop_everything(&session);
+    session.terminated = true;
+  }
+  return Status::kOk;
+}
+
+void Accounting::report_work(uint32_t device, uint64_t work_us, uint64_t now_us) {
+  if (device >= books_.size() || work_us == 0) return;
+  DeviceBook& book = books_[device];
+  const uint64_t second = now_us / kSecondUs;
+  if (second != book.second) {
+    book.last_busy_us = second == book.second + 1 ? book.busy_us : 0;
+    book.busy_us = 0;
+    book.second = second;
+  }
+  book.busy_us = std::min(kSecondUs, book.busy_us + std::min(kSecondUs, work_us));
+}
+
+uint64_t Accounting::usable_bytes(uint32_t device) const {
+  return devices_[device].total_bytes - devices_[device].reserved_bytes;
+}
+
+uint64_t Accounting::charged_to_limit(const ProcessUse& use) const {
+  return use.allocated_bytes + (options_.limit_includes_context ? use.context_bytes : 0);
+}
+
+const Accounting::Admission* Accounting::admission_of(const Session& session) const {
+  if (session.server == 0) return nullptr;
+  const auto found = admissions_.find(session.pid);
+  return found == admissions_.end() ? nullptr : &found->second;
+}
+
+bool Accounting::exceeds(const Session& session, uint32_t device, uint64_t bytes,
+                         bool is_context) const {
+  const DeviceBook& book = books_[device];
+  if (bytes > usable_bytes(device) - book.used_bytes) return true;
+  const Admission* admission = admission_of(session);
+  if (admission == nullptr || admission->limits[device] == 0) return false;
+  if (is_context && !options_.limit_includes_context) return false;
+  const auto use = book.processes.find(session.pid);
+  const uint64_t charged = use == book.processes.end() ? 0 : charged_to_limit(use->second);
+  const uint64_t limit = admission->limits[device];
+  return charged > limit || bytes > limit - charged;
+}
+
+// EXCLUSIVE_PROCESS: one process may hold contexts. An MPS server and its clients count as one.
+bool Accounting::is_held_by_others(const Session& session, SessionId id, uint32_t device) const {
+  for (const auto& [pid, use] : books_[device].processes) {
+    if (use.contexts == 0 || pid == session.pid) continue;
+    const auto admission = admissions_.find(pid);
+    if (admission != admissions_.end() && admission->second.server == id) continue;
+    return true;
+  }
+  return false;
+}
+
+void Accounting::drop_contexts(Session* session, uint32_t device, uint32_t count) {
+  const auto held = session->contexts.find(device);
+  if (held == session->contexts.end()) return;
+  count = std::min(count, held->second);
+  held->second -= count;
+  if (held->second == 0) {
+    session->contexts.erase(held);
+    for (auto at = session->allocations.begin(); at != session->allocations.end();) {
+      const auto next = std::next(at);
+      if (at->second.device == device) drop_allocation(session, at);
+      at = next;
+    }
+  }
+  DeviceBook& book = books_[device];
+  ProcessUse& use = book.processes[session->pid];
+  const uint64_t each = session->role == Role::kMpsServer ? devices_[device].mps_server_bytes
+                                                          : devices_[device].context_overhead_bytes;
+  use.contexts -= count;
+  use.context_bytes -= each * count;
+  book.used_bytes -= each * count;
+  if (session->server != 0) {
+    use.mps_contexts -= std::min(count, use.mps_contexts);
+    book.mps_contexts -= std::min(count, book.mps_contexts);
+  }
+  forget_if_empty(device, session->pid);
+}
+
+void Accounting::drop_allocation(Session* session,
+                                 std::map<uint64_t, Allocation>::iterator allocation) {
+  const auto [device, bytes] = allocation->second;
+  books_[device].used_bytes -= bytes;
+  books_[device].processes[session->pid].allocated_bytes -= bytes;
+  session->allocations.erase(allocation);
+}
+
+void Accounting::drop_everything(Session* session) {
+  while (!session->contexts.empty()) {
+    const auto [device, count] = *session->contexts.begin();
+    drop_contexts(session, device, count);
+  }
+}
+
+void Accounting::forget_if_empty(uint32_t device, int32_t pid) {
+  const auto found = books_[device].processes.find(pid);
+  if (found == books_[device].processes.end()) return;
+  if (found->second.contexts == 0 && found->second.allocated_bytes == 0) {
+    books_[device].processes.erase(found);
+  }
+}
+
+}  // namespace gpusim

@@ -1,0 +1,49 @@
+// Between the control daemon and its server: a socket pair, one fixed message each way. The server
+// inherits its end as descriptor 3.
+#pragma once
+
+#include <cstdint>
+
+#include "mps/mps_protocol.h"
+
+namespace gpusim::mps {
+
+inline constexpr int kChannelFd = 3;
+inline constexpr uint32_t kMaxLimitKeys = 128;
+inline constexpr size_t kLimitKeySize = 64;
+
+enum class ChannelKind : uint32_t {
+  // daemon to server
+  kConfig,      // limits, hundredths, uid: the first message
+  kClient,      // pid, hello, and the client's connection by SCM_RIGHTS
+  kSetLimit,    // limits[0]
+  kSetPercent,  // hundredths
+  kTerminate,   // pid
+  kShutdown,
+  // server to daemon
+  kReady,           // uuids[count]
+  kClientAdded,     // pid, devices
+  kClientRejected,  // pid
+  kClientGone,      // pid
+  kTerminated,      // pid, result (CUresult)
+};
+
+struct LimitEntry {
+  char key[kLimitKeySize];
+  uint64_t bytes;
+};
+
+struct ChannelMessage {
+  ChannelKind kind;
+  int32_t pid;
+  uint32_t uid;
+  int32_t result;
+  uint32_t hundredths;
+  uint32_t count;
+  uint64_t devices;
+  ClientHello hello;
+  LimitEntry limits[kMaxLimitKeys];
+  char uuids[kMaxDevices][kUuidTextSize];
+};
+
+}  // namespace gpusim::mps

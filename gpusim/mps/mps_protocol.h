@@ -1,0 +1,53 @@
+// The language on the MPS sockets. Clients speak on `control`: one hello, one answer, after which
+// the connection stays open as the sign that the client lives. (NVIDIA's is not public; only what
+// can be seen from outside is imitated: SOCK_SEQPACKET, identification by peer credentials, the
+// daemon handing the connection over to the server.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/protocol.h"
+
+namespace gpusim::mps {
+
+inline constexpr uint32_t kMpsMagic = 0x4d505331;  // "MPS1"
+inline constexpr char kControlSocket[] = "control";
+inline constexpr char kPrivilegedSocket[] = "control_privileged";
+inline constexpr char kLockFile[] = "control_lock";
+inline constexpr char kLogFifo[] = "log";
+inline constexpr char kPidFile[] = "nvidia-cuda-mps-control.pid";
+inline constexpr char kServerProgram[] = "nvidia-cuda-mps-server";
+inline constexpr char kDefaultPipeDirectory[] = "/tmp/nvidia-mps";
+inline constexpr char kDefaultLogDirectory[] = "/var/log/nvidia-mps";
+
+// CUresult values that the MPS side answers with.
+inline constexpr int32_t kMpsOk = 0;
+inline constexpr int32_t kMpsConnectionFailed = 805;
+inline constexpr int32_t kMpsServerNotReady = 807;  // while the server is in FAULT
+inline constexpr int32_t kMpsMaxClientsReached = 808;
+
+inline constexpr size_t kMaxEnvironmentText = 1024;
+
+// What the client brings. The texts are resolved by the server, because ordinals count in the list
+// of devices that the server shows; an unset variable has its flag 0.
+struct ClientHello {
+  uint32_t magic;
+  uint32_t percent_hundredths;  // of CUDA_MPS_ACTIVE_THREAD_PERCENTAGE; 0 = none
+  uint64_t devices;             // bit per driver index: those with a device file
+  uint32_t has_visible_devices;
+  uint32_t reserved;
+  char visible_devices[kMaxEnvironmentText];  // CUDA_VISIBLE_DEVICES
+  char pinned_limit[kMaxEnvironmentText];     // CUDA_MPS_PINNED_DEVICE_MEM_LIMIT; empty = none
+};
+
+struct ClientWelcome {
+  uint32_t magic;
+  int32_t result;  // CUresult
+  int32_t server_pid;
+  uint32_t percent_hundredths;  // in force: the lower of the server's and the client's
+  uint32_t device_count;
+  uint8_t devices[kMaxDevices];  // driver indexes in the client's order
+};
+
+}  // namespace gpusim::mps

@@ -1,0 +1,192 @@
+// The daemon as a process: its folder, its exit codes, hostile and dying clients.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/driver_client.h"
+#include "common/unix_socket.h"
+#include "tests/harness.h"
+
+namespace gpusim::test {
+namespace {
+
+TEST(Gpusimd, Arguments) {
+  const struct {
+    std::vector<std::string> arguments;
+    int exit_code;
+    const char* text;
+  } kCases[] = {
+      {{"--help"}, 0, "usage: gpusimd"},
+      {{"--version"}, 0, "580.95.05-gpusim"},
+      {{}, 2, "--dir is missing"},
+      {{"--dir", "/tmp/unused"}, 2, "--gpus is missing"},
+      {{"--dir", "/tmp/unused", "--gpus", "2xRTX"}, 2, "'2xRTX' names an unknown model"},
+      {{"--dir", "/tmp/unused", "--gpus", "2xL4", "--seed", "x"}, 2, "--seed 'x'"},
+      {{"--dir", "/tmp/unused", "--gpus"}, 2, "--gpus needs a value"},
+      {{"--fast"}, 2, "unknown option '--fast'"},
+      {{"--dir", "/proc/nowhere", "--gpus", "1xL4"}, 1, "cannot create /proc/nowhere"},
+  };
+  for (const auto& test : kCases) {
+    std::vector<std::string> arguments = {binary("gpusimd")};
+    arguments.insert(arguments.end(), test.arguments.begin(), test.arguments.end());
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, test.exit_code) << test.text;
+    EXPECT_NE((outcome.output + outcome.errors).find(test.text), std::string::npos)
+        << outcome.output << outcome.errors;
+  }
+}
+
+TEST(Gpusimd, FolderAndCleanEnd) {
+  Gpusimd driver("2xL4,1xH100");
+  EXPECT_EQ(mode_of(driver.dir() + "/socket/gpusimd.sock") & 0777, 0666u) << "as /dev/nvidia*";
+  EXPECT_EQ(mode_of(driver.dir() + "/socket") & 0777, 0755u);
+  EXPECT_EQ(driver.uuid(2).size(), 40u);
+  driver.process().kill(SIGTERM);
+  EXPECT_EQ(driver.process().wait(), 0);
+  for (const char* name :
+       {"/gpusimd.pid", "/socket/gpusimd.sock", "/devices/nvidia0", "/cdi/nvidia.yaml"}) {
+    EXPECT_FALSE(exists(driver.dir() + name)) << name;
+  }
+}
+
+TEST(Gpusimd, SeedAndFolderDecideTheUuids) {
+  Gpusimd driver("2xL4");
+  const std::string first = driver.uuid(0);
+  driver.process().kill(SIGKILL);
+  driver.process().wait();
+  EXPECT_TRUE(exists(driver.dir() + "/socket/gpusimd.sock")) << "kill -9 leaves the socket";
+  driver.restart();
+  EXPECT_EQ(driver.uuid(0), first) << "same machine and folder, over a stale socket";
+  Gpusimd elsewhere("2xL4");
+  EXPECT_NE(elsewhere.uuid(0), first);
+  Gpusimd seeded("1xL4", {"--seed", "1"});
+  EXPECT_EQ(seeded.uuid(0), "GPU-e1264dd8-9c09-c327-80fa-a5ca48304d07");
+}
+
+TEST(Gpusimd, OneDaemonPerFolder) {
+  Gpusimd driver("1xL4");
+  const Outcome second = run({binary("gpusimd"), "--dir", driver.dir(), "--gpus", "1xL4"});
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_NE(second.errors.find("another gpusimd already serves " + driver.dir()),
+            std::string::npos);
+  EXPECT_EQ(used_mib(driver, 0), 0) << "the first one still serves";
+}
+
+// sun_path holds 108 bytes.
+TEST(Gpusimd, LongFolder) {
+  TempDir folder;
+  std::string dir = folder / std::string(100, 'a');
+  dir += "/" + std::string(100, 'b');
+  Process daemon({binary("gpusimd"), "--dir", dir, "--gpus", "1xL4"}, {});
+  ASSERT_TRUE(eventually([&] { return exists(dir + "/gpusimd.pid"); }));
+  DriverClient client;
+  EXPECT_EQ(client.connect_to(dir.c_str(), Role::kObserver), Status::kOk);
+  EXPECT_EQ(client.device_count(), 1u);
+}
+
+TEST(Gpusimd, HostileMessagesDropOnlyTheirSender) {
+  Gpusimd driver("1xL4");
+  DriverClient bystander;
+  ASSERT_EQ(bystander.connect_to(driver.dir().c_str(), Role::kObserver), Status::kOk);
+  const auto message = [](auto change) {
+    Request request = make_request(Op::kHello);
+    request.magic = kProtocolMagic;
+    request.version = kProtocolVersion;
+    change(&request);
+    return std::string(reinterpret_cast<const char*>(&request), sizeof request);
+  };
+  const std::string good = message([](Request*) {});
+  const struct {
+    const char* name;
+    std::string bytes;
+  } kCases[] = {
+      {"one byte", "x"},
+      {"truncated", good.substr(0, good.size() - 1)},
+      {"too long", good + "x"},
+      {"very long", std::string(100000, 'x')},
+      {"wrong magic", message([](Request* r) { r->magic = 0; })},
+      {"other version", message([](Request* r) { r->version = 99; })},
+      {"no hello first", message([](Request* r) { r->op = Op::kGetState; })},
+      {"unknown role", message([](Request* r) { r->flags = 99; })},
+  };
+  for (const auto& test : kCases) {
+    SCOPED_TRACE(test.name);
+    const int fd = connect_seqpacket((driver.dir() + "/socket").c_str(), kSocketName, 20);
+    ASSERT_GE(fd, 0);
+    EXPECT_TRUE(send_message(fd, test.bytes.data(), test.bytes.size()));
+    char answer[8];
+    EXPECT_LE(recv(fd, answer, sizeof answer, 0), 0) << "dropped";
+    close(fd);
+    DeviceState state;
+    EXPECT_EQ(bystander.get_state(0, &state), Status::kOk);
+  }
+  // After the hello: unknown operations and devices are answered.
+  Request request = make_request(static_cast<Op>(150));
+  Reply reply;
+  EXPECT_EQ(bystander.call(&request, &reply), Status::kUnsupported);
+  request = make_request(Op::kGetState, 4000000000);
+  EXPECT_EQ(bystander.call(&request, &reply), Status::kNoSuchDevice);
+}
+
+// One that asks without ever reading the answers must not hold up the others.
+TEST(Gpusimd, ClientThatDoesNotRead) {
+  Gpusimd driver("1xL4");
+  const int fd = connect_seqpacket((driver.dir() + "/socket").c_str(), kSocketName, 20);
+  ASSERT_GE(fd, 0);
+  Request request = make_request(Op::kHello);
+  request.magic = kProtocolMagic;
+  request.version = kProtocolVersion;
+  bool dropped = false;
+  for (int i = 0; i < 10000 && !dropped; ++i) {
+    dropped = !send_message(fd, &request, sizeof request);
+    request.op = Op::kGetState;
+  }
+  EXPECT_TRUE(dropped);
+  EXPECT_EQ(used_mib(driver, 0), 0);
+  close(fd);
+}
+
+// One process cannot take all connections.
+TEST(Gpusimd, ConnectionsPerProcess) {
+  Gpusimd driver("1xL4");
+  std::vector<std::unique_ptr<DriverClient>> clients;
+  int accepted = 0;
+  for (int i = 0; i < 40; ++i) {
+    clients.push_back(std::make_unique<DriverClient>());
+    if (clients.back()->connect_to(driver.dir().c_str(), Role::kObserver) == Status::kOk) {
+      ++accepted;
+    }
+  }
+  EXPECT_EQ(accepted, 32);
+}
+
+TEST(Gpusimd, SmiAndCdiCommands) {
+  Gpusimd driver("1xL4,1xH100");
+  const Outcome smi = run({binary("gpusim"), "smi"}, driver.environment());
+  EXPECT_EQ(smi.exit_code, 0);
+  for (const std::string& text : {std::string("580.95.05-gpusim"), std::string("simulated"),
+                                  std::string("NVIDIA H100 80GB HBM3"), driver.uuid(0),
+                                  std::string("no running processes")}) {
+    EXPECT_NE(smi.output.find(text), std::string::npos) << text;
+  }
+  const Outcome cdi = run({binary("gpusim"), "cdi", "--dir", driver.dir()});
+  EXPECT_EQ(cdi.exit_code, 0);
+  EXPECT_EQ(cdi.output, read_file(driver.dir() + "/cdi/nvidia.yaml"));
+  for (const std::string& text :
+       {std::string("cdiVersion: \"0.5.0\""), std::string("kind: \"nvidia.com/gpu\""),
+        std::string("- name: \"0\""), "- name: \"" + driver.uuid(1) + "\"",
+        std::string("- name: \"all\""), "hostPath: \"" + driver.dir() + "/socket\"",
+        "hostPath: \"" + binary("libcuda.so.1") + "\"",
+        std::string("containerPath: \"/run/gpusim/devices/nvidia1\""),
+        std::string("GPUSIM_DIR=/run/gpusim")}) {
+    EXPECT_NE(cdi.output.find(text), std::string::npos) << text;
+  }
+  EXPECT_EQ(cdi.output.find("hooks"), std::string::npos);
+  EXPECT_EQ(run({binary("gpusim"), "smi", "--dir", "/nowhere"}).exit_code, 1);
+  EXPECT_EQ(run({binary("gpusim"), "dance"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace gpusim::test

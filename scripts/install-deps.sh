@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# install-deps.sh [build|run|test|format ...]: installs from Debian 12 what is absent for the purposes
+# named (default: build). Looks for each tool first, so that tools which came another way are used as
+# they are; never removes or replaces a package.
+set -euo pipefail
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+# purpose | package | how to tell that it is there | what it is for
+# "how": command names, all of which must be found; or "dpkg", the package itself; or "fn:NAME".
+readonly TABLE='
+build|g++|g++|the compiler
+build|cmake|cmake ctest|configures the build
+build|ninja-build|ninja|runs the build
+build|ccache|ccache|makes rebuilds fast
+build|mold|mold|the linker
+build|python3|fn:has_python|generates the API tables
+build|libboost1.81-dev|dpkg|Boost headers (Asio, Beast, JSON)
+build|libexpected-dev|dpkg|tl::expected
+build|libfmt-dev|dpkg|text formatting
+build|libsqlite3-dev|dpkg|the embedded store
+build|libcli11-dev|dpkg|the command line
+build|libyaml-cpp-dev|dpkg|reads CDI specs
+build|libgtest-dev|dpkg|the unit tests
+build|libgmock-dev|dpkg|the unit tests
+run|docker.io|dockerd docker containerd|the container engine and its client
+run|iptables|iptables|the bridge network of a private engine
+run|busybox-static|fn:has_static_busybox|the shell in the example image
+test|nodejs|node|runs the end-to-end tests
+test|npm|npm|fetches the AWS SDK for them
+format|clang-format|clang-format|make format, make lint
+'
+
+has_python() { python3 -c 'import json, os, sys' 2>/dev/null; }
+has_static_busybox() { command -v busybox >/dev/null && ! ldd "$(command -v busybox)" >/dev/null 2>&1; }
+has_package() { [ "$(dpkg-query --show --showformat '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+# is_there PACKAGE HOW
+is_there() {
+  case "$2" in
+    dpkg) has_package "$1" ;;
+    fn:*) "${2#fn:}" ;;
+    *)
+      local tool
+      for tool in $2; do command -v "$tool" >/dev/null || return 1; done
+      ;;
+  esac
+}
+
+purposes=("$@")
+[ $# -gt 0 ] || purposes=(build)
+for purpose in "${purposes[@]}"; do
+  case "$purpose" in
+    build | run | test | format) ;;
+    *) die "unknown purpose '$purpose'; there are: build run test format" ;;
+  esac
+done
+
+absent=()
+while IFS='|' read -r purpose package how why; do
+  [ -n "$purpose" ] || continue
+  case " ${purposes[*]} " in *" $purpose "*) ;; *) continue ;; esac
+  is_there "$package" "$how" && continue
+  say "absent: $package ($why)"
+  absent+=("$package")
+done <<<"$TABLE"
+[ "${#absent[@]}" -gt 0 ] || exit 0
+
+command -v apt-get >/dev/null || die "this is no Debian (no apt-get); install by hand: ${absent[*]}"
+case " ${absent[*]} " in
+  *" libboost1.81-dev "*)
+    if has_package libboost1.74-dev; then
+      die "libboost1.81-dev is needed and conflicts with libboost1.74-dev, which is installed.
+Nothing is removed by this script. If you do not need 1.74, remove it yourself, then try again:
+  apt-get remove libboost1.74-dev"
+    fi
+    ;;
+esac
+
+require_root "install packages (${absent[*]})"
+apt=(as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l apt-get -o DPkg::Lock::Timeout=300)
+say "installing from Debian: ${absent[*]}"
+"${apt[@]}" update -q </dev/null || die "apt-get update failed: is there a network? Its text is above"
+"${apt[@]}" install -q -y --no-remove --no-install-recommends "${absent[@]}" </dev/null ||
+  die "apt-get could not install: ${absent[*]}
+Its text is above. Nothing was removed: if it asks for removals, another package is in the way."

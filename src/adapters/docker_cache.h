@@ -1,0 +1,41 @@
+// What the engine said about running containers, so that a poll need not inspect each again: while
+// a container runs, only its start could have changed. Entries go when this process or an event
+// touches the container, and after kMaxAge, because events can be lost. Any thread; owns copies.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "ports/container_runtime.h"
+
+namespace cotenant::adapters {
+
+class DockerCache {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kMaxAge{30};
+  static constexpr std::size_t kEntriesMax = 8192;
+
+  // Taken before the engine is asked: put() refuses an answer that may be older than a forget().
+  std::uint64_t generation() const;
+  std::optional<ports::ContainerState> get(const std::string& id, Clock::time_point now) const;
+  void put(const ports::ContainerState& state, std::uint64_t generation, Clock::time_point now);
+  // An empty id forgets all.
+  void forget(const std::string& id);
+
+ private:
+  struct Entry {
+    ports::ContainerState state;
+    Clock::time_point read_at;
+  };
+  mutable std::mutex mutex_;
+  std::map<std::string, Entry> entries_;
+  std::uint64_t generation_ = 0;
+};
+
+}  // namespace cotenant::adapters

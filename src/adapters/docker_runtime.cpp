@@ -1,0 +1,285 @@
+#include "adapters/docker_runtime.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "adapters/docker_errors.h"
+#include "adapters/docker_events.h"
+#include "base/limits.h"
+
+namespace cotenant::adapters {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using base::Status;
+using codec::Json;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr milliseconds kQueryTimeout = seconds(30);
+constexpr milliseconds kListTimeout = minutes(2);
+constexpr milliseconds kCreateTimeout = minutes(4);
+constexpr milliseconds kStartTimeout = minutes(3);
+constexpr milliseconds kStopMargin = seconds(30);
+constexpr milliseconds kRemoveTimeout = minutes(5);
+constexpr std::size_t kDigestsMax = 1024;
+
+std::string container_path(std::string_view id, std::string_view suffix) {
+  return fmt::format("/containers/{}{}", percent_encode(id), suffix);
+}
+
+// The port has one word for an engine that is away, be it before or after the connection was made.
+base::Error engine_error(std::string_view doing, const base::Error& error) {
+  const ErrorCode code = error.code == ErrorCode::kIo ? ErrorCode::kUnavailable : error.code;
+  return {code, fmt::format("{}: {}", doing, error.message)};
+}
+
+// An empty id would make "/containers//json", which engines take for other calls.
+Status check_id(std::string_view doing, const std::string& id) {
+  if (!id.empty()) return {};
+  return fail(ErrorCode::kClient, fmt::format("{}: the container's id must not be empty", doing));
+}
+
+}  // namespace
+
+struct DockerRuntime::Call {
+  std::string doing;  // for messages: "start container abc"
+  std::string method;
+  std::string path;
+  milliseconds timeout;
+  std::string body = {};
+};
+
+DockerRuntime::DockerRuntime(std::shared_ptr<const ports::HttpClient> client)
+    : client_(std::move(client)) {}
+
+Result<DockerVersion> DockerRuntime::version() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (version_) return *version_;
+  }
+  ports::HttpRequest request;
+  request.target = "/version";
+  const Result<ports::HttpResponse> response = client_->send(request, kQueryTimeout);
+  if (!response) return fail(engine_error("ask the engine's version", response.error()));
+  if (response->status != 200) return fail(docker_error("ask the engine's version", *response));
+  const Result<Json> body = Json::parse(response->body);
+  if (!body) {
+    return fail(ErrorCode::kProtocol,
+                fmt::format("the engine's version: {}", body.error().message));
+  }
+  Result<DockerVersion> version = parse_docker_version(*body);
+  if (version) {
+    const std::lock_guard lock(mutex_);
+    version_ = *version;
+  }
+  return version;
+}
+
+void DockerRuntime::engine_gone() {
+  cache_.forget("");
+  const std::lock_guard lock(mutex_);
+  version_.reset();
+  digests_.clear();
+}
+
+Result<ports::HttpResponse> DockerRuntime::send(const Call& call) {
+  const Result<DockerVersion> spoken = version();
+  if (!spoken) return fail(spoken.error());
+  ports::HttpRequest request;
+  request.method = call.method;
+  request.target = fmt::format("/v1.{}{}", spoken->api_minor, call.path);
+  if (!call.body.empty()) {
+    request.headers.push_back({"Content-Type", "application/json"});
+    request.body = call.body;
+  }
+  Result<ports::HttpResponse> response = client_->send(request, call.timeout);
+  if (response) return response;
+  base::Error error = engine_error(call.doing, response.error());
+  if (error.code == ErrorCode::kUnavailable) engine_gone();
+  return fail(std::move(error));
+}
+
+Result<Json> DockerRuntime::get_json(const Call& call) {
+  const Result<ports::HttpResponse> response = send(call);
+  if (!response) return fail(response.error());
+  if (response->status != 200) return fail(docker_error(call.doing, *response));
+  Result<Json> body = Json::parse(response->body);
+  if (!body) {
+    return fail(ErrorCode::kProtocol, fmt::format("{}: {}", call.doing, body.error().message));
+  }
+  return body;
+}
+
+Result<ports::EngineInfo> DockerRuntime::info() {
+  {
+    // Asked for anew: the engine may have been upgraded without a call in between.
+    const std::lock_guard lock(mutex_);
+    version_.reset();
+  }
+  const Result<DockerVersion> spoken = version();
+  if (!spoken) return fail(spoken.error());
+  const Result<Json> info = get_json({"ask the engine's info", "GET", "/info", kQueryTimeout});
+  if (!info) return fail(info.error());
+  const Result<Json> networks =
+      get_json({"ask the engine's networks", "GET", "/networks", kQueryTimeout});
+  if (!networks) return fail(networks.error());
+  return parse_docker_info(*spoken, *info, *networks);
+}
+
+Result<ports::ContainerState> DockerRuntime::inspect(const std::string& id) {
+  const Result<Json> body = get_json(
+      {fmt::format("inspect container {}", id), "GET", container_path(id, "/json"), kQueryTimeout});
+  if (!body) return fail(body.error());
+  Result<ports::ContainerState> state = parse_docker_inspect(*body);
+  if (!state) return fail(state.error());
+  state->image_digest = image_digest(state->image_digest, state->image);
+  return state;
+}
+
+std::string DockerRuntime::image_digest(const std::string& image_id, const std::string& image) {
+  const std::string key = image_id + " " + image;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = digests_.find(key);
+    if (found != digests_.end()) return found->second;
+  }
+  const Result<Json> body =
+      get_json({fmt::format("inspect image {}", image_id), "GET",
+                fmt::format("/images/{}/json", percent_encode(image_id)), kQueryTimeout});
+  // An image that was removed under its container has no digest any more; that is no error.
+  if (!body) return image_id;
+  const std::string digest = docker_repo_digest(*body, image).value_or(image_id);
+  const std::lock_guard lock(mutex_);
+  if (digests_.size() >= kDigestsMax) digests_.clear();
+  digests_.insert_or_assign(key, digest);
+  return digest;
+}
+
+Result<std::vector<ports::ContainerState>> DockerRuntime::list(const std::string& label,
+                                                               const std::string& value) {
+  const std::uint64_t generation = cache_.generation();
+  const Result<Json> body = get_json(
+      {fmt::format("list containers with {}={}", label, value), "GET",
+       "/containers/json?all=1&filters=" + percent_encode(docker_label_filter(label, value)),
+       kListTimeout});
+  if (!body) return fail(body.error());
+  if (!body->is_array()) {
+    return fail(ErrorCode::kProtocol, "list containers: the answer is not an array");
+  }
+  std::vector<ports::ContainerState> states;
+  for (const Json& element : body->as_array()) {
+    const Result<ports::ContainerState> entry = parse_docker_list_entry(element);
+    if (!entry) return fail(entry.error());
+    const auto now = DockerCache::Clock::now();
+    if (entry->phase == ports::ContainerPhase::kRunning) {
+      if (std::optional<ports::ContainerState> known = cache_.get(entry->id, now)) {
+        states.push_back(std::move(*known));
+        continue;
+      }
+    }
+    Result<ports::ContainerState> state = inspect(entry->id);
+    if (!state) {
+      if (is_no_such_container(state.error())) continue;  // removed since it was listed
+      return fail(state.error());
+    }
+    cache_.put(*state, generation, now);
+    states.push_back(std::move(*state));
+  }
+  return states;
+}
+
+Result<std::string> DockerRuntime::create(const ports::ContainerSpec& spec) {
+  const Result<DockerVersion> spoken = version();
+  if (!spoken) return fail(spoken.error());
+  const Result<Json> body = docker_create_body(spec, spoken->api_minor);
+  if (!body) return fail(body.error());
+  const std::string doing = fmt::format("create container '{}'", spec.name);
+  const Result<ports::HttpResponse> response =
+      send({doing, "POST", "/containers/create?name=" + percent_encode(spec.name), kCreateTimeout,
+            body->dump()});
+  if (!response) return fail(response.error());
+  if (response->status != 201) return fail(docker_error(doing, *response));
+  const Result<Json> answer = Json::parse(response->body);
+  std::string id = answer ? answer->string_or("Id", "") : "";
+  if (id.empty()) return fail(ErrorCode::kProtocol, doing + ": the answer has no Id");
+  return id;
+}
+
+Status DockerRuntime::start(const std::string& id) {
+  const std::string doing = fmt::format("start container {}", id);
+  if (Status ok = check_id(doing, id); !ok) return ok;
+  const Result<ports::HttpResponse> response =
+      send({doing, "POST", container_path(id, "/start"), kStartTimeout});
+  cache_.forget(id);
+  if (!response) return fail(response.error());
+  if (response->status == 204 || response->status == 304) return {};
+  return fail(docker_error(doing, *response));
+}
+
+Status DockerRuntime::stop(const std::string& id, std::int64_t timeout_s) {
+  const std::string doing = fmt::format("stop container {}", id);
+  if (Status ok = check_id(doing, id); !ok) return ok;
+  // A negative number would let the engine wait for ever.
+  if (timeout_s < 0 || timeout_s > base::limits::kStopTimeoutSecondsMax) {
+    return fail(ErrorCode::kClient, fmt::format("{}: a stop timeout of {} s is not in 0..{}", doing,
+                                                timeout_s, base::limits::kStopTimeoutSecondsMax));
+  }
+  const Result<ports::HttpResponse> response =
+      send({doing, "POST", container_path(id, fmt::format("/stop?t={}", timeout_s)),
+            seconds(timeout_s) + kStopMargin});
+  cache_.forget(id);
+  if (!response) return fail(response.error());
+  if (response->status == 204 || response->status == 304) return {};
+  return fail(docker_error(doing, *response));
+}
+
+Status DockerRuntime::remove(const std::string& id) {
+  const std::string doing = fmt::format("remove container {}", id);
+  if (Status ok = check_id(doing, id); !ok) return ok;
+  const Result<ports::HttpResponse> response =
+      send({doing, "DELETE", container_path(id, "?v=1"), kRemoveTimeout});
+  cache_.forget(id);
+  if (!response) return fail(response.error());
+  if (response->status == 204 || response->status == 200) return {};
+  const base::Error error = docker_error(doing, *response);
+  if (is_no_such_container(error)) return {};
+  // Another call removes it at this moment.
+  if (response->status == 409 && error.message.find("already in progress") != std::string::npos) {
+    return {};
+  }
+  return fail(error);
+}
+
+Status DockerRuntime::watch(const std::string& label, const std::string& value,
+                            const std::function<void()>& on_change, std::stop_token stop) {
+  // `since` makes the engine send also what happens while the connection is being made.
+  const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count();
+  const Result<DockerVersion> spoken = version();
+  if (!spoken) return fail(spoken.error());
+  ports::HttpRequest request;
+  request.target = fmt::format("/v1.{}/events?since={}.{:09}&filters={}", spoken->api_minor,
+                               since / 1'000'000'000, since % 1'000'000'000,
+                               percent_encode(docker_event_filter(label, value)));
+  DockerEvents events;
+  const Status ended = client_->stream(
+      request,
+      [&](std::string_view piece) {
+        const std::vector<std::string> ids = events.feed(piece);
+        for (const std::string& id : ids) cache_.forget(id);
+        if (!ids.empty()) on_change();
+      },
+      stop);
+  if (stop.stop_requested()) return {};
+  engine_gone();
+  if (!ended) return fail(engine_error("watch containers", ended.error()));
+  return fail(ErrorCode::kUnavailable, "watch containers: the engine ended its event stream");
+}
+
+}  // namespace cotenant::adapters

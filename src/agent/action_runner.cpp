@@ -1,0 +1,62 @@
+#include "agent/action_runner.h"
+
+#include <utility>
+
+#include "agent/container_spec.h"
+#include "base/log.h"
+
+namespace cotenant::agent {
+
+using base::fail;
+using base::Status;
+
+ActionRunner::ActionRunner(std::string instance_id, ports::ContainerRuntime& runtime,
+                           ports::MpsControl& mps, ports::GpuWiring& wiring)
+    : instance_id_(std::move(instance_id)), runtime_(runtime), mps_(mps), wiring_(wiring) {}
+
+Status ActionRunner::run(const Action& action) {
+  struct Runner {
+    ActionRunner& self;
+    Status operator()(const StartDaemon& a) { return self.mps_.start(a.gpu_uuid); }
+    Status operator()(const ProbeDaemon& a) { return self.mps_.probe(a.gpu_uuid); }
+    Status operator()(const StopDaemon& a) { return self.mps_.stop(a.gpu_uuid); }
+    Status operator()(const CreateContainer& a) { return self.create(a); }
+    Status operator()(const StartContainer& a) { return self.runtime_.start(a.runtime_id); }
+    Status operator()(const StopContainer& a) {
+      return self.runtime_.stop(a.runtime_id, a.timeout_s);
+    }
+    Status operator()(const RemoveContainer& a) { return self.runtime_.remove(a.runtime_id); }
+  };
+  return std::visit(Runner{*this}, action.what);
+}
+
+Status ActionRunner::create(const CreateContainer& action) {
+  const base::Result<ports::EngineInfo> info = engine();
+  if (!info) return fail(info.error());
+  base::Result<BuiltSpec> built =
+      build_container_spec(action.plan, instance_id_, *info, wiring_, mps_);
+  if (!built) return fail(built.error());
+  for (const std::string& warning : built->warnings) base::log::warn("agent: {}", warning);
+  const base::Result<std::string> id = runtime_.create(built->spec);
+  if (!id) return fail(id.error());
+  return {};
+}
+
+base::Result<ports::EngineInfo> ActionRunner::engine() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (engine_) return *engine_;
+  }
+  base::Result<ports::EngineInfo> info = runtime_.info();
+  if (!info) return info;
+  const std::lock_guard lock(mutex_);
+  engine_ = *info;
+  return info;
+}
+
+void ActionRunner::forget_engine() {
+  const std::lock_guard lock(mutex_);
+  engine_.reset();
+}
+
+}  // namespace cotenant::agent

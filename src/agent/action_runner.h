@@ -1,0 +1,38 @@
+// Carries out one action on the ports. Any thread; blocks as long as the port's call does.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "agent/action.h"
+#include "base/result.h"
+#include "ports/container_runtime.h"
+#include "ports/gpu_wiring.h"
+#include "ports/mps_control.h"
+
+namespace cotenant::agent {
+
+class ActionRunner {
+ public:
+  ActionRunner(std::string instance_id, ports::ContainerRuntime& runtime, ports::MpsControl& mps,
+               ports::GpuWiring& wiring);
+
+  base::Status run(const Action& action);
+
+  // What the engine said of itself, asked for once and again after forget_engine().
+  base::Result<ports::EngineInfo> engine();
+  void forget_engine();
+
+ private:
+  base::Status create(const CreateContainer& action);
+
+  const std::string instance_id_;
+  ports::ContainerRuntime& runtime_;
+  ports::MpsControl& mps_;
+  ports::GpuWiring& wiring_;
+  std::mutex mutex_;  // guards engine_
+  std::optional<ports::EngineInfo> engine_;
+};
+
+}  // namespace cotenant::agent

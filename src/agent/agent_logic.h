@@ -1,0 +1,169 @@
+// What the node does about what it should run: desired and observed in, actions and observations out.
+//
+// Pure: no I/O, threads, clock or log; a value that one thread owns. Level-triggered: each step looks at
+// the newest snapshot and at what is desired. Results of actions only say "look again"; they may be
+// lost (each action has a deadline), late or doubled. A new object that knows nothing continues where
+// another one ended, because the containers' labels and the daemons' records say all that is needed.
+//
+// Rules (docs/architecture.md, "The node"):
+//  * all containers of a task are created before the first is started; a container is started at most
+//    once; an essential container that stopped or failed ends its task, also without a control plane;
+//  * a sharing container starts only after its GPU's daemon has answered a probe that was sent after
+//    the container was created (health_gate.h); one that runs already is not gated again;
+//  * a whole-GPU container starts only on GPUs without a daemon;
+//  * at most one action at a time per container, and per GPU's daemon;
+//  * nothing is touched before a full desired state has come, nor while the engine is away.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/action.h"
+#include "agent/health_gate.h"
+#include "agent/retry.h"
+#include "base/clock.h"
+#include "core/desired.h"
+#include "ports/container_runtime.h"
+
+namespace cotenant::agent {
+
+struct LogicOptions {
+  // How long a stopped container that nobody desires is kept for those who want to look into it.
+  base::TimeMs cleanup_wait_ms = 3'600'000;
+  // How long a daemon outlives the last sharing container on its GPU.
+  base::TimeMs daemon_linger_ms = 30'000;
+};
+
+struct Snapshot {
+  // The containers with this instance's label; nothing when the engine does not answer.
+  std::optional<std::vector<ports::ContainerState>> containers;
+  std::vector<std::string> daemons;  // UUIDs of the GPUs whose daemon runs
+};
+
+class AgentLogic {
+ public:
+  explicit AgentLogic(LogicOptions options) : options_(options) {}
+
+  void desire_all(std::vector<core::DesiredTask> tasks);
+  void desire_changes(std::vector<core::DesiredTask> tasks, const std::vector<std::string>& removed);
+
+  // begin_snapshot() before the first question is asked, observe() with its answer: an action that
+  // ends in between makes the snapshot stale for what it touched. Snapshots that come out of order
+  // are ignored.
+  std::uint64_t begin_snapshot() { return ++seq_; }
+  void observe(std::uint64_t token, Snapshot snapshot);
+
+  void finish(const ActionResult& result, base::TimeMs now_ms);
+  // Actions to carry out; they count as in flight from now on. `now_ms` must not go back.
+  std::vector<Action> step(base::TimeMs now_ms);
+
+  // Each desired task with all of its containers, as of the last step. Before a full desired state has
+  // come: what the labels of the containers tell.
+  std::vector<core::TaskObservation> observations() const;
+
+ private:
+  struct InFlight {
+    Action action;
+    base::TimeMs deadline_ms = 0;
+    std::uint64_t issued_seq = 0;
+    std::string container_id;        // of container actions
+    std::string gpu_uuid;            // of daemon actions
+    std::vector<std::string> gated;  // the containers whose gate this attempt counts for
+  };
+  // What is remembered of a container beyond the snapshot.
+  struct Memory {
+    core::ContainerObservation last;
+    std::string failure;  // it never runs (again), and why
+    bool ran = false;     // or was asked to: when it is missing then, it is gone, not new
+    std::uint64_t settled_seq = 0;  // a snapshot begun earlier is stale for it
+    std::string created_runtime_id;
+    std::uint64_t created_seq = 0;  // when it was first seen created
+    base::TimeMs first_seen_stopped_ms = 0;
+    int timeouts = 0;
+    int conflicts = 0;
+    int failed_removals = 0;
+    Retry retry;
+    HealthGate gate;
+  };
+  struct Gpu {
+    bool daemon_runs = false;
+    std::uint64_t settled_seq = 0;
+    std::uint64_t good_probe_seq = 0;  // when the newest probe that succeeded was sent
+    base::TimeMs good_probe_at_ms = 0;
+    bool suspect = false;  // it runs and refused a probe: its server may need a start
+    std::optional<base::TimeMs> idle_since_ms;
+    Retry retry;
+  };
+  // Who uses a GPU at this step.
+  struct GpuUse {
+    bool sharing_wanted = false;  // a sharing container is to run
+    bool sharing_active = false;  // ... or still runs
+    bool whole_ready = false;     // a whole-GPU container waits for nothing but the GPU
+    std::set<std::string> whole_active;  // whole-GPU containers that run or are being started
+    std::vector<std::string> waiting;    // sharing containers that wait for nothing but the gate
+  };
+
+  void expire_actions(base::TimeMs now_ms);
+  void conclude(const InFlight& ended, const base::Status& status, base::TimeMs now_ms);
+  void conclude_create(Memory& memory, const base::Status& status, base::TimeMs now_ms);
+  void conclude_start(Memory& memory, const base::Status& status, base::TimeMs now_ms);
+  void conclude_daemon(const InFlight& ended, const base::Status& status, base::TimeMs now_ms);
+
+  void index_engine();
+  const ports::ContainerState* find_state(const std::string& container_id) const;
+  bool settled(const std::string& container_id) const;
+  bool starting(const std::string& container_id) const;
+  bool ending(const core::DesiredTask& task) const;
+  bool all_created(const core::DesiredTask& task) const;
+  // It must not run, or has run.
+  bool unwanted(const core::DesiredContainer& container, bool task_ends) const;
+  bool ready(const core::DesiredTask& task, const core::DesiredContainer& container,
+             base::TimeMs now_ms) const;
+
+  void observe_task(const core::DesiredTask& task);
+  void observe_container(const core::DesiredContainer& container, bool stop, bool task_ends);
+  void step_task(const core::DesiredTask& task, base::TimeMs now_ms);
+  void step_stray(const ports::ContainerState& state, base::TimeMs now_ms);
+  void forget_gone();
+
+  // agent_logic_gpu.cpp
+  void measure_gpu_use(base::TimeMs now_ms);
+  void measure_container(const core::DesiredTask& task, const core::DesiredContainer& container,
+                         base::TimeMs now_ms);
+  void measure_stray(const ports::ContainerState& state);
+  void fail_closed_gates(base::TimeMs now_ms);
+  void step_gpu(const std::string& uuid, base::TimeMs now_ms);
+  bool gate_open(const std::string& container_id, const std::string& gpu_uuid,
+                 base::TimeMs now_ms) const;
+  bool gpus_permit(const core::DesiredContainer& container, base::TimeMs now_ms) const;
+
+  InFlight& issue(Action action, base::TimeMs now_ms);
+
+  LogicOptions options_;
+  std::map<std::string, core::DesiredTask> desired_;
+  bool full_desired_ = false;
+
+  std::vector<ports::ContainerState> containers_;
+  bool engine_up_ = false;
+  std::uint64_t containers_seq_ = 0;
+  std::uint64_t daemons_seq_ = 0;
+
+  std::uint64_t seq_ = 0;  // orders snapshots, issues and results
+  std::map<std::uint64_t, InFlight> in_flight_;
+  std::map<std::string, std::uint64_t> busy_containers_;  // container id -> action id
+  std::map<std::string, std::uint64_t> busy_gpus_;
+  std::map<std::string, Memory> memory_;  // by container id
+  std::map<std::string, Gpu> gpus_;
+
+  // Of the step in progress.
+  std::map<std::string, std::size_t> primary_;  // container id -> index into containers_
+  std::vector<std::size_t> strays_;             // containers that nobody desires
+  std::map<std::string, GpuUse> use_;
+  std::vector<Action> out_;
+};
+
+}  // namespace cotenant::agent

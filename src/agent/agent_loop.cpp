@@ -1,0 +1,386 @@
+#include "agent/agent_loop.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "agent/action_runner.h"
+#include "agent/agent_state.h"
+#include "agent/event_queue.h"
+#include "agent/labels.h"
+#include "agent/registration.h"
+#include "agent/report_tracker.h"
+#include "agent/worker_pool.h"
+#include "base/log.h"
+#include "codec/agent_message.h"
+
+namespace cotenant::agent {
+namespace {
+
+namespace log = base::log;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using base::Status;
+using base::TimeMs;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::size_t kWorkers = 16;
+constexpr std::size_t kStoppers = 64;
+constexpr milliseconds kWatchRetry{1000};
+
+// Wall time that never jumps: deadlines and back-offs must not, and the engine's times only have to be
+// near.
+class LoopClock {
+ public:
+  TimeMs now_ms() const {
+    return start_ms_ +
+           std::chrono::duration_cast<milliseconds>(steady_clock::now() - start_).count();
+  }
+
+ private:
+  const TimeMs start_ms_ = base::SystemClock().now_ms();
+  const steady_clock::time_point start_ = steady_clock::now();
+};
+
+}  // namespace
+
+class Agent::Loop {
+ public:
+  Loop(AgentOptions options, AgentPorts ports, AgentState state, std::string boot_id)
+      : options_(std::move(options)),
+        ports_(ports),
+        state_(std::move(state)),
+        instance_id_(state_.instance_id()),
+        boot_id_(std::move(boot_id)),
+        runner_(instance_id_, ports.runtime, ports.mps, ports.wiring),
+        logic_(options_.logic),
+        tracker_(options_.resend_after.count()),
+        link_(options_.link, options_.connect, std::make_shared<LinkEvents>(*this, events_),
+              base::random_seed()) {}
+  ~Loop() { stop(milliseconds(0)); }
+
+  const std::string& instance_id() const { return instance_id_; }
+  Status start();
+  bool stop(milliseconds grace);
+
+ private:
+  // What the link and its sockets call. Sockets may outlive the loop: what they bring goes only as far as
+  // the queue, which is closed by then.
+  class LinkEvents final : public ServerLink::Handler {
+   public:
+    LinkEvents(Loop& loop, std::shared_ptr<EventQueue> events)
+        : loop_(loop), events_(std::move(events)) {}
+    Result<std::int64_t> prepare() override { return loop_.prepare(); }
+    void opened(std::int64_t epoch, std::shared_ptr<ports::WebSocket> socket) override {
+      events_->push([&loop = loop_, epoch, socket] { loop.opened(epoch, socket); });
+    }
+    void received(std::int64_t epoch, std::string_view text) override {
+      events_->push([&loop = loop_, epoch, message = codec::decode_server_message(text)] {
+        loop.received(epoch, message);
+      });
+    }
+    void closed(std::int64_t epoch, std::string_view reason) override {
+      events_->push([&loop = loop_, epoch, why = std::string(reason)] { loop.closed(epoch, why); });
+    }
+
+   private:
+    Loop& loop_;
+    const std::shared_ptr<EventQueue> events_;
+  };
+
+  void run();
+  void watch(std::stop_token stop);
+  Result<std::int64_t> prepare();  // link thread
+
+  void opened(std::int64_t epoch, std::shared_ptr<ports::WebSocket> socket);
+  void received(std::int64_t epoch, const Result<codec::ServerMessage>& message);
+  void closed(std::int64_t epoch, const std::string& reason);
+  void desired(codec::ServerDesired message);
+
+  void take_snapshot(TimeMs now_ms);
+  void snapshot_taken(std::uint64_t token, Result<std::vector<ports::ContainerState>> containers,
+                      std::vector<std::string> daemons);
+  void dispatch(const Action& action);
+  void report(TimeMs now_ms);
+
+  const AgentOptions options_;
+  const AgentPorts ports_;
+  AgentState state_;  // link thread, once started
+  const std::string instance_id_;
+  const std::string boot_id_;
+  const LoopClock clock_;
+  const std::shared_ptr<EventQueue> events_ = std::make_shared<EventQueue>();
+  ActionRunner runner_;
+
+  // Link thread.
+  std::vector<std::string> registration_warnings_;
+
+  std::mutex registration_mutex_;
+  std::optional<core::InstanceRegistration> registration_;  // as prepared last
+
+  // Loop thread.
+  AgentLogic logic_;
+  ReportTracker tracker_;
+  std::shared_ptr<ports::WebSocket> socket_;
+  std::int64_t epoch_ = 0;
+  std::int64_t seq_ = 0;
+  bool synced_ = false;  // the control plane has answered this connection's hello
+  bool look_again_ = true;
+  bool snapshot_running_ = false;
+  bool engine_away_ = false;
+  bool link_started_ = false;
+  milliseconds engine_retry_{0};
+  TimeMs next_snapshot_ms_ = 0;
+
+  std::atomic<bool> change_pending_{false};
+  bool started_ = false;
+  bool stopped_ = false;
+  WorkerPool workers_{kWorkers};
+  WorkerPool stoppers_{kStoppers};
+  WorkerPool observer_{1};
+  ServerLink link_;
+  std::jthread watch_thread_;
+  std::thread thread_;
+};
+
+Status Agent::Loop::start() {
+  try {
+    watch_thread_ = std::jthread([this](std::stop_token stop) { watch(stop); });
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    return fail(ErrorCode::kUnavailable,
+                std::string("agent: cannot start a thread: ") + error.what());
+  }
+  return {};
+}
+
+bool Agent::Loop::stop(milliseconds grace) {
+  if (std::exchange(stopped_, true)) return true;
+  events_->close();
+  if (thread_.joinable()) thread_.join();
+  link_.stop();
+  if (watch_thread_.joinable()) {
+    watch_thread_.request_stop();
+    watch_thread_.join();
+  }
+  const auto until = steady_clock::now() + grace;
+  bool calm = true;
+  for (WorkerPool* pool : {&observer_, &workers_, &stoppers_}) {
+    const auto left = until - steady_clock::now();
+    calm = pool->shut_down(std::max(milliseconds(0),
+                                    std::chrono::duration_cast<milliseconds>(left))) && calm;
+  }
+  return calm;
+}
+
+void Agent::Loop::run() {
+  while (!events_->closed()) {
+    for (const EventQueue::Event& event : events_->take(options_.tick)) event();
+    const TimeMs now_ms = clock_.now_ms();
+    for (const Action& action : logic_.step(now_ms)) dispatch(action);
+    report(now_ms);
+    if (!snapshot_running_ && (now_ms >= next_snapshot_ms_ || (look_again_ && !engine_away_))) {
+      take_snapshot(now_ms);
+    }
+  }
+}
+
+void Agent::Loop::take_snapshot(TimeMs now_ms) {
+  look_again_ = false;
+  snapshot_running_ = true;
+  next_snapshot_ms_ = now_ms + options_.list_interval.count();
+  observer_.post([this, token = logic_.begin_snapshot()] {
+    std::vector<std::string> daemons = ports_.mps.running();
+    Result<std::vector<ports::ContainerState>> containers =
+        ports_.runtime.list(kInstanceLabel, instance_id_);
+    events_->push([this, token, containers = std::move(containers), daemons = std::move(daemons)] {
+      snapshot_taken(token, containers, daemons);
+    });
+  });
+}
+
+void Agent::Loop::snapshot_taken(std::uint64_t token,
+                                 Result<std::vector<ports::ContainerState>> containers,
+                                 std::vector<std::string> daemons) {
+  snapshot_running_ = false;
+  Snapshot snapshot;
+  snapshot.daemons = std::move(daemons);
+  if (containers) {
+    if (std::exchange(engine_away_, false)) log::info("agent: the container engine is back");
+    engine_retry_ = milliseconds(0);
+    snapshot.containers = std::move(*containers);
+  } else {
+    if (!std::exchange(engine_away_, true)) {
+      log::error("agent: the container engine does not answer ({}); containers are left as they "
+                 "are until it does",
+                 containers.error().message);
+      runner_.forget_engine();  // it may come back as another version
+    }
+    engine_retry_ = std::min(options_.engine_retry_max,
+                             std::max(milliseconds(100), engine_retry_ * 2));
+    next_snapshot_ms_ = clock_.now_ms() + engine_retry_.count();
+  }
+  logic_.observe(token, std::move(snapshot));
+  // The hello is to carry what runs here, so there is none before we know.
+  if (containers && !std::exchange(link_started_, true)) {
+    if (const Status ok = link_.start(); !ok) log::error("{}", ok.error().message);
+  }
+}
+
+void Agent::Loop::dispatch(const Action& action) {
+  log::debug("agent: {}", describe(action));
+  WorkerPool& pool = std::holds_alternative<StopContainer>(action.what) ? stoppers_ : workers_;
+  pool.post([this, action] {
+    const Status status = runner_.run(action);
+    if (!status) {
+      log::warn("agent: {}: {}", describe(action), status.error().message);
+    } else if (!std::holds_alternative<ProbeDaemon>(action.what)) {
+      log::info("agent: {}: done", describe(action));
+    }
+    events_->push([this, result = ActionResult{action.id, status}] {
+      logic_.finish(result, clock_.now_ms());
+      look_again_ = true;
+    });
+  });
+}
+
+void Agent::Loop::watch(std::stop_token stop) {
+  const auto on_change = [this] {
+    if (change_pending_.exchange(true)) return;
+    events_->push([this] {
+      change_pending_ = false;
+      look_again_ = true;
+    });
+  };
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  while (!stop.stop_requested()) {
+    const Status ended = ports_.runtime.watch(kInstanceLabel, instance_id_, on_change, stop);
+    if (stop.stop_requested()) return;
+    // Snapshots find out and say so; meanwhile they see what this cannot.
+    if (!ended) log::debug("agent: {}", ended.error().message);
+    std::unique_lock lock(mutex);
+    wake.wait_for(lock, stop, kWatchRetry, [] { return false; });
+  }
+}
+
+Result<std::int64_t> Agent::Loop::prepare() {
+  std::optional<core::InstanceRegistration> known;
+  {
+    const std::lock_guard lock(registration_mutex_);
+    known = registration_;
+  }
+  const Result<ports::EngineInfo> engine = runner_.engine();
+  // An engine that is away for a moment does not change what the machine is.
+  if (!engine && !known) return fail(engine.error());
+  if (engine) {
+    RegistrationInput input{instance_id_,
+                            options_.cluster,
+                            options_.agent_version,
+                            options_.api_port,
+                            *engine,
+                            memory_mib_of_machine().value_or(0),
+                            std::thread::hardware_concurrency(),
+                            cpu_architecture_of_machine(),
+                            ports_.driver.driver(),
+                            ports_.driver.gpus(),
+                            find_program(options_.mps_control_binary)};
+    BuiltRegistration built = build_registration(input);
+    if (built.warnings != registration_warnings_) {
+      for (const std::string& warning : built.warnings) log::warn("agent: {}", warning);
+      registration_warnings_ = std::move(built.warnings);
+    }
+    const std::lock_guard lock(registration_mutex_);
+    registration_ = std::move(built.registration);
+  }
+  return state_.next_epoch();
+}
+
+void Agent::Loop::opened(std::int64_t epoch, std::shared_ptr<ports::WebSocket> socket) {
+  codec::AgentHello hello;
+  hello.boot_id = boot_id_;
+  hello.epoch = epoch;
+  {
+    const std::lock_guard lock(registration_mutex_);
+    hello.registration = *registration_;
+  }
+  hello.observed = logic_.observations();
+  epoch_ = epoch;
+  synced_ = false;
+  socket_ = std::move(socket);
+  tracker_.sent_all(hello.observed, seq_);
+  socket_->send(codec::encode(codec::AgentMessage(std::move(hello))));
+}
+
+void Agent::Loop::received(std::int64_t epoch, const Result<codec::ServerMessage>& message) {
+  if (epoch != epoch_ || socket_ == nullptr) return;
+  if (!message) {
+    log::error("agent: {} sent what is no frame of the agent protocol: {}", options_.link.server,
+               message.error().message);
+    socket_->close(message.error().message);
+    return;
+  }
+  if (const auto* change = std::get_if<codec::ServerDesired>(&*message)) {
+    desired(*change);
+  } else if (const auto* ack = std::get_if<codec::ServerAck>(&*message)) {
+    tracker_.acknowledge(ack->seq);
+  } else if (const auto* refused = std::get_if<codec::ServerRefused>(&*message)) {
+    log::error("agent: {} refuses this instance: {}", options_.link.server, refused->reason);
+    link_.note_refused();
+    socket_->close("refused");
+  }
+}
+
+void Agent::Loop::desired(codec::ServerDesired message) {
+  if (!message.full) {
+    // Without the full state before it, a change says nothing certain.
+    if (synced_) logic_.desire_changes(std::move(message.tasks), message.removed);
+    return;
+  }
+  if (!std::exchange(synced_, true)) {
+    log::info("agent: connected to {} as instance {}", options_.link.server, instance_id_);
+    link_.note_accepted();
+  }
+  logic_.desire_all(std::move(message.tasks));
+}
+
+void Agent::Loop::closed(std::int64_t epoch, const std::string& reason) {
+  if (epoch != epoch_) return;
+  log::warn("agent: the connection to {} has ended: {}", options_.link.server, reason);
+  socket_.reset();
+  synced_ = false;
+}
+
+void Agent::Loop::report(TimeMs now_ms) {
+  if (socket_ == nullptr || !synced_) return;
+  std::vector<core::TaskObservation> due = tracker_.take(logic_.observations(), seq_ + 1, now_ms);
+  if (due.empty()) return;
+  socket_->send(codec::encode(codec::AgentMessage(codec::AgentObserved{++seq_, std::move(due)})));
+}
+
+Agent::Agent(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+Agent::~Agent() = default;
+
+Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, AgentPorts ports) {
+  base::Prng prng(base::random_seed());
+  Result<AgentState> state = AgentState::open(options.data_dir, prng);
+  if (!state) return fail(state.error());
+  Result<std::string> boot_id = read_boot_id();
+  if (!boot_id) return fail(boot_id.error());
+  return std::unique_ptr<Agent>(new Agent(std::make_unique<Loop>(
+      std::move(options), ports, std::move(*state), std::move(*boot_id))));
+}
+
+const std::string& Agent::instance_id() const { return loop_->instance_id(); }
+Status Agent::start() { return loop_->start(); }
+bool Agent::stop(milliseconds grace) { return loop_->stop(grace); }
+
+}  // namespace cotenant::agent

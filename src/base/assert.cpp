@@ -1,0 +1,14 @@
+#include "base/assert.h"
+
+#include <cstdlib>
+
+#include "base/log.h"
+
+namespace cotenant::base {
+
+void assertion_failed(const char* expression, const char* file, int line) {
+  log::error("assertion failed: {} ({}:{})", expression, file, line);
+  std::abort();
+}
+
+}  // namespace cotenant::base

@@ -1,0 +1,60 @@
+// Every bound in one place. Bounds that ECS states only in prose carry their source.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cotenant::base::limits {
+
+// HTTP.
+inline constexpr std::size_t kRequestBodyBytes = 1024 * 1024;
+inline constexpr std::size_t kRequestHeaderBytes = 64 * 1024;
+inline constexpr std::size_t kAgentFrameBytes = 8 * 1024 * 1024;
+inline constexpr std::size_t kHttpConnections = 1024;
+inline constexpr std::size_t kJsonDepth = 32;
+
+// core_loop: requests that wait; a full queue answers ThrottlingException.
+inline constexpr std::size_t kQueuedRequests = 4096;
+inline constexpr std::size_t kBatchCommands = 256;
+
+// ECS API reference, RunTask: "count" 1..10.
+inline constexpr int kRunTaskCountMax = 10;
+// ECS API reference, RunTask: "startedBy" up to 128 characters (letters, digits, - _ / = .).
+inline constexpr std::size_t kStartedByChars = 128;
+// ECS API reference, RunTask: "clientToken" up to 64 characters.
+inline constexpr std::size_t kClientTokenChars = 64;
+// ECS API reference: family, cluster and container names are up to 255 letters, digits, - and _.
+inline constexpr std::size_t kNameChars = 255;
+// ECS API reference, RegisterTaskDefinition: at most 10 containers in a task definition.
+inline constexpr std::size_t kContainersPerTask = 10;
+// ECS service quotas: a task definition is at most 64 KB.
+inline constexpr std::size_t kTaskDefinitionBytes = 64 * 1024;
+// ECS API reference, ContainerOverride: overrides are at most 8192 characters of JSON.
+inline constexpr std::size_t kOverridesBytes = 8192;
+// ECS API reference, ContainerDefinition.memory: at least 6 MiB.
+inline constexpr std::int64_t kContainerMemoryMibMin = 6;
+// ECS API reference, ContainerDefinition.stopTimeout.
+inline constexpr std::int64_t kStopTimeoutSecondsMax = 86400;
+// ECS agent README: ECS_CONTAINER_STOP_TIMEOUT, 30 s.
+inline constexpr std::int64_t kStopTimeoutSecondsDefault = 30;
+// ECS API reference, Container.reason: at most 1024 characters.
+inline constexpr std::size_t kReasonChars = 1024;
+// ECS API reference: Describe calls take up to 100 names; lists answer up to 100 a page.
+inline constexpr std::size_t kPageItems = 100;
+
+// NvidiaMpsAllocation.memory has no upper bound in ECS; ours is far above any GPU and keeps sums small.
+inline constexpr std::int64_t kGpuMemoryMibMax = std::int64_t{1} << 30;
+// A whole-GPU request names at most this many GPUs.
+inline constexpr std::int64_t kWholeGpusMax = 64;
+
+// Sizes of the cluster.
+inline constexpr std::size_t kClusters = 1000;
+inline constexpr std::size_t kGpusPerInstance = 64;
+inline constexpr std::size_t kRevisionsPerFamily = 100000;
+inline constexpr std::size_t kClientTokens = 100000;
+
+// Store: stopped tasks and client tokens are kept this long (ECS: 1 h and 24 h).
+inline constexpr std::int64_t kStoppedTaskRetentionMs = 3600 * 1000;
+inline constexpr std::int64_t kClientTokenRetentionMs = 24 * 3600 * 1000;
+
+}  // namespace cotenant::base::limits

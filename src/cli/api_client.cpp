@@ -1,0 +1,81 @@
+#include "cli/api_client.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "cli/exit_code.h"
+#include "net/http_client.h"
+
+namespace cotenant::cli {
+namespace {
+
+constexpr std::chrono::seconds kTimeout{30};
+constexpr const char* kEcsPrefix = "AmazonEC2ContainerServiceV20141113.";
+
+base::Error server_error(const ports::HttpResponse& response) {
+  auto body = codec::Json::parse(response.body);
+  const std::string type = body ? body->string_or("__type", "") : "";
+  const std::string message = body ? body->string_or("message", "") : response.body.substr(0, 500);
+  return {base::ErrorCode::kClient,
+          type.empty() ? fmt::format("HTTP status {}: {}", response.status, message)
+                       : fmt::format("{}: {}", type, message)};
+}
+
+}  // namespace
+
+base::Result<ApiClient> ApiClient::create(const ClientOptions& options) {
+  auto http = net::make_http_client(options.endpoint);
+  if (!http) return base::fail(http.error());
+  return ApiClient(options, std::move(*http));
+}
+
+base::Result<codec::Json> ApiClient::call(const std::string& operation, codec::Json body) const {
+  if (operation.find("Cluster") == std::string::npos && body.find("cluster") == nullptr &&
+      operation.find("TaskDefinition") == std::string::npos) {
+    body.set("cluster", options_.cluster);
+  }
+  ports::HttpRequest request;
+  request.method = "POST";
+  const bool own = operation.rfind("Cotenant.", 0) == 0;
+  request.headers = {{"Content-Type", "application/x-amz-json-1.1"},
+                     {"X-Amz-Target", own ? operation : kEcsPrefix + operation}};
+  request.body = body.dump();
+  auto response = http_->send(request, kTimeout);
+  if (!response) {
+    return base::fail(base::ErrorCode::kUnavailable,
+                      fmt::format("no control plane answers at {}: {}; start one with `cotenant up`, or "
+                                  "name it with --endpoint or COTENANT_ENDPOINT",
+                                  options_.endpoint, response.error().message));
+  }
+  for (const ports::HttpHeader& header : response->headers) {
+    if (header.name == "X-Cotenant-Warning") {
+      fmt::print(stderr, "warning: {}\n", header.value);
+    }
+  }
+  if (response->status != 200) return base::fail(server_error(*response));
+  return codec::Json::parse(response->body);
+}
+
+base::Result<std::vector<std::string>> ApiClient::list(const std::string& operation,
+                                                       const std::string& member,
+                                                       const codec::Json& body) const {
+  std::vector<std::string> items;
+  codec::Json request = body;
+  for (;;) {
+    auto reply = call(operation, request);
+    if (!reply) return base::fail(reply.error());
+    for (const codec::Json& item : reply->array_or_empty(member)) items.push_back(item.as_string());
+    const std::string token = reply->string_or("nextToken", "");
+    if (token.empty()) return items;
+    request.set("nextToken", token);
+  }
+}
+
+int report(const base::Error& error) {
+  fmt::print(stderr, "cotenant: {}\n", error.message);
+  return error.code == base::ErrorCode::kUnavailable ? kExitUnreachable : kExitRefused;
+}
+
+}  // namespace cotenant::cli

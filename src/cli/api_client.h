@@ -1,0 +1,42 @@
+// The client verbs' way to a control plane.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/options.h"
+#include "codec/json.h"
+#include "ports/http.h"
+
+namespace cotenant::cli {
+
+class ApiClient {
+ public:
+  // Errors: kInvalidParameter, the endpoint is no http:// or unix:// URL.
+  static base::Result<ApiClient> create(const ClientOptions& options);
+
+  // An ECS operation ("RunTask") or one of cotenant's own ("Cotenant.DescribeGpus"); `cluster` is added
+  // to the body where it is missing. Warnings of the server go to stderr. Errors: kUnavailable when
+  // nobody answers; else the server's, with its message.
+  base::Result<codec::Json> call(const std::string& operation, codec::Json body) const;
+
+  // Calls a List operation until its last page and returns the strings of `member`.
+  base::Result<std::vector<std::string>> list(const std::string& operation, const std::string& member,
+                                              const codec::Json& body) const;
+
+  const ClientOptions& options() const { return options_; }
+
+ private:
+  ApiClient(ClientOptions options, std::shared_ptr<ports::HttpClient> http)
+      : options_(std::move(options)), http_(std::move(http)) {}
+
+  ClientOptions options_;
+  std::shared_ptr<ports::HttpClient> http_;
+};
+
+// Prints the error to stderr and gives the exit code that it means.
+int report(const base::Error& error);
+
+}  // namespace cotenant::cli

@@ -1,0 +1,161 @@
+#include "cli/app.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <functional>
+
+#include "base/log.h"
+#include "cli/client_verbs.h"
+#include "cli/exit_code.h"
+#include "cli/node_verbs.h"
+#include "cli/version.h"
+
+namespace cotenant::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "cotenant shares one physical NVIDIA GPU among containers, behind the Amazon ECS API.\n\n"
+    "To begin, in one terminal:   cotenant up --simulate-gpus 2xL4   (or without it, on a GPU machine)\n"
+    "and in another:              cotenant run examples/three-models.json\n"
+    "                             cotenant gpus";
+
+constexpr const char* kFooter =
+    "Exit codes: 0 done; 1 refused, stderr says why; 2 the command line is wrong; 3 no control plane "
+    "answers.\nDOCKER_HOST names the container engine where --docker-host is not given.";
+
+using Verb = std::function<int()>;
+
+struct AllOptions {
+  NodeOptions node;
+  ClientOptions client;
+  RunOptions run;
+  StopOptions stop;
+  DownOptions down;
+  bool ps_all = false;
+  std::string output = "table";
+  bool verbose = false;
+};
+
+void add_control_plane_options(CLI::App* verb, NodeOptions& options) {
+  verb->add_option("--listen", options.listen, "ADDRESS:PORT of the API, loopback only for now")
+      ->capture_default_str();
+  verb->add_option("--region", options.region, "the region in ARNs")->capture_default_str();
+  verb->add_option("--account-id", options.account_id, "the account in ARNs")->capture_default_str();
+}
+
+void add_agent_options(CLI::App* verb, NodeOptions& options) {
+  verb->add_option("--simulate-gpus", options.simulate_gpus,
+                   "use simulated GPUs, for example 2xL4 or 1xH100,4xA10G");
+  verb->add_option("--docker-host", options.docker_host,
+                   "the container engine, for example unix:///var/run/docker.sock (or DOCKER_HOST)");
+  verb->add_option("--nvml-library", options.nvml_library, "NVIDIA's management library")
+      ->capture_default_str();
+  verb->add_option("--mps-control", options.mps_control, "NVIDIA's MPS control program")
+      ->capture_default_str();
+  verb->add_option("--cdi-dir", options.cdi_dir, "where the CDI spec of the GPUs lies")
+      ->capture_default_str();
+}
+
+template <class Options>
+void add_folder_options(CLI::App* verb, Options& options) {
+  verb->add_option("--data-dir", options.data_dir, "what must survive: the database, the identity")
+      ->capture_default_str();
+  verb->add_option("--run-dir", options.run_dir,
+                   "sockets and MPS daemons; by default derived from --data-dir");
+}
+
+void add_client_options(CLI::App* verb, AllOptions& all) {
+  verb->add_option("--endpoint", all.client.endpoint, "the control plane")
+      ->envname("COTENANT_ENDPOINT")
+      ->capture_default_str();
+  verb->add_option("--cluster", all.client.cluster, "the cluster's name")->capture_default_str();
+  verb->add_option("--output", all.output, "table or json")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+}
+
+CLI::App* add_node_verb(CLI::App& app, AllOptions& all, Role role, const char* name,
+                        const char* description, const Composition& composition, Verb& chosen) {
+  CLI::App* verb = app.add_subcommand(name, description);
+  add_folder_options(verb, all.node);
+  if (role != Role::kAgent) add_control_plane_options(verb, all.node);
+  if (role != Role::kServer) add_agent_options(verb, all.node);
+  verb->callback([&, role] { chosen = [&, role] { return node_verb(role, all.node, composition); }; });
+  return verb;
+}
+
+void add_node_verbs(CLI::App& app, AllOptions& all, const Composition& composition, Verb& chosen) {
+  add_node_verb(app, all, Role::kUp, "up", "Run control plane and agent here, in the foreground",
+                composition, chosen);
+  add_node_verb(app, all, Role::kServer, "server", "Run the control plane only", composition, chosen);
+  CLI::App* agent = add_node_verb(app, all, Role::kAgent, "agent",
+                                  "Run the agent only, on a machine with GPUs", composition, chosen);
+  agent->add_option("--server", all.node.server_url, "the control plane, http://ADDRESS:PORT")
+      ->required();
+  agent->add_option("--cluster", all.node.cluster, "the cluster to join")->capture_default_str();
+
+  CLI::App* down = app.add_subcommand("down", "End cotenant here and remove all that `up` left");
+  add_folder_options(down, all.down);
+  down->add_option("--docker-host", all.down.docker_host, "by default the one that `up` used");
+  down->add_flag("--keep-data", all.down.keep_data, "keep the data folder");
+  down->callback([&] { chosen = [&] { return down_verb(all.down, composition); }; });
+}
+
+void add_client_verbs(CLI::App& app, AllOptions& all, Verb& chosen) {
+  CLI::App* run = app.add_subcommand("run", "Run a task: register a definition's file, or name one");
+  run->add_option("what", all.run.what, "a task definition's JSON file, or family[:revision]")
+      ->required();
+  run->add_option("--count", all.run.count, "how many, 1 to 10")->capture_default_str();
+  run->add_option("--started-by", all.run.started_by, "a mark that `ListTasks` can filter by");
+  run->add_flag("--wait", all.run.wait, "return when the tasks run, or have failed to");
+  add_client_options(run, all);
+  run->callback([&] { chosen = [&] { return run_verb(all.client, all.run); }; });
+
+  CLI::App* ps = app.add_subcommand("ps", "Show tasks and their containers");
+  ps->add_flag("--all,-a", all.ps_all, "stopped ones as well");
+  add_client_options(ps, all);
+  ps->callback([&] { chosen = [&] { return ps_verb(all.client, all.ps_all); }; });
+
+  CLI::App* stop = app.add_subcommand("stop", "Stop tasks");
+  CLI::Option* tasks = stop->add_option("task", all.stop.tasks, "ids (or their beginnings) or ARNs");
+  CLI::Option* every = stop->add_flag("--all", all.stop.all, "every task of the cluster");
+  every->excludes(tasks);
+  stop->add_option("--reason", all.stop.reason, "shown as the task's stoppedReason");
+  stop->add_flag("--wait", all.stop.wait, "return when they have stopped");
+  add_client_options(stop, all);
+  stop->callback([&] {
+    if (all.stop.tasks.empty() && !all.stop.all) throw CLI::RequiredError("task or --all");
+    chosen = [&] { return stop_verb(all.client, all.stop); };
+  });
+
+  CLI::App* gpus = app.add_subcommand("gpus", "Show each GPU: mode, memory, containers");
+  add_client_options(gpus, all);
+  gpus->callback([&] { chosen = [&] { return gpus_verb(all.client); }; });
+}
+
+}  // namespace
+
+int run_app(int argc, char** argv, const Composition& composition) {
+  AllOptions all;
+  Verb chosen;
+  CLI::App app(kDescription, "cotenant");
+  app.footer(kFooter);
+  app.set_version_flag("--version", std::string("cotenant ") + kVersion);
+  app.add_flag("--verbose,-v", all.verbose, "log more");
+  app.require_subcommand(1);
+  app.fallthrough();
+  add_client_verbs(app, all, chosen);
+  add_node_verbs(app, all, composition, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked_for_help = error.get_exit_code() == 0;
+    app.exit(error);
+    return asked_for_help ? kExitOk : kExitUsage;
+  }
+  if (all.verbose) base::log::set_level(base::log::Level::kDebug);
+  all.client.json = all.output == "json";
+  return chosen();
+}
+
+}  // namespace cotenant::cli

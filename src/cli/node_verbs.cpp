@@ -1,0 +1,201 @@
+#include "cli/node_verbs.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+
+#include "agent/agent_loop.h"
+#include "base/log.h"
+#include "cli/api_client.h"
+#include "cli/exit_code.h"
+#include "cli/installation.h"
+#include "cli/listen_address.h"
+#include "cli/pid_file.h"
+#include "cli/simulated_driver.h"
+#include "cli/version.h"
+#include "net/ws_client.h"
+#include "server/control_plane.h"
+
+namespace cotenant::cli {
+namespace {
+
+const char* role_name(Role role) {
+  switch (role) {
+    case Role::kUp:
+      return "up";
+    case Role::kServer:
+      return "server";
+    case Role::kAgent:
+      return "agent";
+  }
+  return "";
+}
+
+// Blocked in every thread from the start, so that only wait() sees them.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigemptyset(&set_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, kControlPlaneFailed}) sigaddset(&set_, signal);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+  }
+  int wait() const {
+    int signal = 0;
+    sigwait(&set_, &signal);
+    return signal;
+  }
+  static constexpr int kControlPlaneFailed = SIGUSR1;
+
+ private:
+  sigset_t set_{};
+};
+
+// The agent half: its ports, its connection and its loop, in the order in which they depend on each other.
+struct AgentHalf {
+  std::unique_ptr<ports::ContainerRuntime> runtime;
+  std::unique_ptr<ports::GpuDriver> driver;
+  std::unique_ptr<ports::GpuWiring> wiring;
+  std::unique_ptr<ports::MpsControl> mps;
+  std::unique_ptr<net::WebSocketClient> sockets;
+  std::unique_ptr<agent::Agent> agent;
+};
+
+base::Result<AgentHalf> start_agent(const NodeOptions& options, const Installation& installation,
+                                    const std::string& server_url, std::optional<int> api_port,
+                                    const Composition& composition) {
+  AgentHalf half;
+  auto runtime = composition.make_runtime(installation.docker_host);
+  if (!runtime) return base::fail(runtime.error());
+  half.runtime = std::move(*runtime);
+  half.driver = composition.make_gpu_driver(installation.nvml_library);
+  half.wiring = composition.make_gpu_wiring(installation.cdi_dir);
+  MpsOptions mps{installation.run_dir, installation.mps_control, {}};
+  if (!installation.simulate_gpus.empty()) {
+    mps.environment["GPUSIM_DIR"] = simulated_driver_dir(installation);
+  }
+  half.mps = composition.make_mps_control(mps);
+  auto sockets = net::WebSocketClient::create();
+  if (!sockets) return base::fail(sockets.error());
+  half.sockets = std::move(*sockets);
+
+  agent::AgentOptions agent_options;
+  agent_options.connect = [client = half.sockets.get(), server_url](
+                              std::shared_ptr<ports::WebSocketListener> listener) {
+    return client->connect(server_url, "/agent/v1", std::move(listener));
+  };
+  agent_options.link.server = server_url;
+  agent_options.cluster = options.cluster;
+  agent_options.data_dir = installation.data_dir;
+  agent_options.agent_version = kVersion;
+  agent_options.api_port = api_port;
+  agent_options.mps_control_binary = installation.mps_control;
+  auto agent = agent::Agent::create(std::move(agent_options),
+                                    {*half.runtime, *half.driver, *half.mps, *half.wiring});
+  if (!agent) return base::fail(agent.error());
+  half.agent = std::move(*agent);
+  if (auto status = half.agent->start(); !status) return base::fail(status.error());
+  return half;
+}
+
+base::Result<std::unique_ptr<server::ControlPlane>> start_control_plane(
+    const NodeOptions& options, const ListenAddress& listen, const Installation& installation,
+    const Composition& composition) {
+  auto store = composition.open_store(installation.data_dir);
+  if (!store) return base::fail(store.error());
+  server::ControlPlaneOptions plane{listen.host, listen.port, options.region, options.account_id};
+  return server::ControlPlane::start(plane, std::move(*store), [](const base::Error&) {
+    ::kill(::getpid(), StopSignals::kControlPlaneFailed);
+  });
+}
+
+base::Result<Installation> prepare(Role role, const NodeOptions& options) {
+  Installation installation;
+  installation.data_dir = absolute_path(options.data_dir);
+  installation.run_dir = options.run_dir.empty() ? default_run_dir(installation.data_dir)
+                                                 : absolute_path(options.run_dir);
+  installation.docker_host = options.docker_host;
+  installation.simulate_gpus = options.simulate_gpus;
+  installation.nvml_library = options.nvml_library;
+  installation.mps_control = options.mps_control;
+  installation.cdi_dir = options.cdi_dir;
+  if (auto status = make_folders(installation); !status) return base::fail(status.error());
+  const std::string pid_file = fmt::format("{}/{}.pid", installation.run_dir, role_name(role));
+  if (const auto running = read_pid_file(pid_file)) {
+    return base::fail(base::ErrorCode::kConflict,
+                      fmt::format("cotenant {} runs already with this run folder, pid {}; `cotenant "
+                                  "down` ends it, or choose other folders with --data-dir",
+                                  role_name(role), running->pid));
+  }
+  if (role != Role::kServer && !installation.simulate_gpus.empty()) {
+    if (auto status = use_simulated_driver(installation); !status) return base::fail(status.error());
+  }
+  if (role != Role::kServer) {
+    if (auto status = write_node_file(installation); !status) return base::fail(status.error());
+  }
+  if (auto status = write_pid_file(pid_file, ::getpid()); !status) return base::fail(status.error());
+  return installation;
+}
+
+void announce(const std::optional<std::string>& url, const Installation& installation) {
+  if (url) {
+    fmt::print("cotenant {} is ready on {}\n", kVersion, *url);
+    fmt::print("  data folder {}, run folder {}\n", installation.data_dir, installation.run_dir);
+    fmt::print("  AWS SDKs and CLI: endpoint {}, any region, any credentials (signatures are not "
+               "checked yet)\n",
+               *url);
+  } else {
+    fmt::print("cotenant {} agent is running\n", kVersion);
+  }
+  if (!installation.simulate_gpus.empty()) {
+    fmt::print("  GPUs are SIMULATED ({}): no kernel really runs\n", installation.simulate_gpus);
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int node_verb(Role role, NodeOptions options, const Composition& composition) {
+  const StopSignals signals;
+  auto listen = parse_listen_address(options.listen);
+  if (!listen) return report(listen.error());
+  auto installation = prepare(role, options);
+  if (!installation) return report(installation.error());
+
+  std::unique_ptr<server::ControlPlane> plane;
+  std::optional<std::string> url;
+  if (role != Role::kAgent) {
+    auto started = start_control_plane(options, *listen, *installation, composition);
+    if (!started) return report(started.error());
+    plane = std::move(*started);
+    listen->port = plane->port();
+    url = listen->url();
+  }
+  std::optional<AgentHalf> half;
+  if (role != Role::kServer) {
+    auto started = start_agent(options, *installation, url.value_or(options.server_url),
+                               url ? std::optional<int>(listen->port) : std::nullopt, composition);
+    if (!started) return report(started.error());
+    half = std::move(*started);
+  }
+  announce(url, *installation);
+
+  int exit_code = kExitOk;
+  while (signals.wait() == StopSignals::kControlPlaneFailed) {
+    plane.reset();
+    exit_code = kExitRefused;
+    if (!half) break;
+    base::log::error("the control plane has stopped; the agent and its containers go on. Restart "
+                     "cotenant when the store is mended");
+  }
+  base::log::info("stopping; containers, MPS daemons and simulated GPUs stay as they are");
+  // An action of the agent may still wait for an engine or a container: the next agent sees what came of it.
+  if (half && !half->agent->stop()) std::_Exit(exit_code);
+  return exit_code;
+}
+
+}  // namespace cotenant::cli

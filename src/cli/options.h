@@ -1,0 +1,53 @@
+// The command line's options, with their defaults.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cotenant::cli {
+
+struct NodeOptions {
+  std::string listen = "127.0.0.1:8484";
+  std::string data_dir = "/var/lib/cotenant";
+  std::string run_dir;  // empty: derived from data_dir
+  std::string region = "us-east-1";
+  std::string account_id = "000000000000";
+
+  // The agent's.
+  std::string server_url;  // empty: the control plane in this process
+  std::string cluster = "default";
+  std::string docker_host;     // empty: DOCKER_HOST, else /var/run/docker.sock
+  std::string simulate_gpus;   // empty: the machine's own
+  std::string nvml_library = "libnvidia-ml.so.1";
+  std::string mps_control = "nvidia-cuda-mps-control";
+  std::string cdi_dir = "/etc/cdi";
+};
+
+struct ClientOptions {
+  std::string endpoint = "http://127.0.0.1:8484";
+  std::string cluster = "default";
+  bool json = false;
+};
+
+struct RunOptions {
+  std::string what;  // a file, or family[:revision]
+  int count = 1;
+  std::string started_by;
+  bool wait = false;
+};
+
+struct StopOptions {
+  std::vector<std::string> tasks;  // ids, ARNs, or the beginning of an id
+  bool all = false;
+  bool wait = false;
+  std::string reason;
+};
+
+struct DownOptions {
+  std::string data_dir = "/var/lib/cotenant";
+  std::string run_dir;
+  std::string docker_host;
+  bool keep_data = false;
+};
+
+}  // namespace cotenant::cli

@@ -1,0 +1,93 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/limits.h"
+#include "cli/api_client.h"
+#include "cli/client_verbs.h"
+#include "cli/exit_code.h"
+#include "cli/task_queries.h"
+
+namespace cotenant::cli {
+namespace {
+
+using codec::Json;
+
+constexpr int kWaitSeconds = 120;
+
+base::Result<Json> read_definition(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return base::fail(base::ErrorCode::kNotFound, fmt::format("{}: cannot be read", path));
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  auto json = Json::parse(text.str());
+  if (!json) return base::fail(base::ErrorCode::kClient, path + ": " + json.error().message);
+  if (!json->is_object()) {
+    return base::fail(base::ErrorCode::kClient,
+                      path + ": must be an object, the input of RegisterTaskDefinition");
+  }
+  return json;
+}
+
+// A file is registered first; everything else is the name of a definition.
+base::Result<std::string> definition_to_run(const ApiClient& client, const std::string& what) {
+  const bool is_file = what.find('/') != std::string::npos ||
+                       std::filesystem::path(what).extension() == ".json" ||
+                       std::filesystem::is_regular_file(what);
+  if (!is_file || what.rfind("arn:", 0) == 0) return what;
+  auto definition = read_definition(what);
+  if (!definition) return base::fail(definition.error());
+  auto reply = client.call("RegisterTaskDefinition", std::move(*definition));
+  if (!reply) return base::fail(reply.error());
+  const Json* registered = reply->find("taskDefinition");
+  const std::string arn = registered == nullptr ? "" : registered->string_or("taskDefinitionArn", "");
+  if (!client.options().json) fmt::print("registered {}\n", arn.substr(arn.rfind('/') + 1));
+  return arn;
+}
+
+void print_failures(const Json& reply) {
+  for (const Json& failure : reply.array_or_empty("failures")) {
+    fmt::print(stderr, "not placed: {}: {}\n", failure.string_or("reason", ""),
+               failure.string_or("detail", ""));
+  }
+}
+
+std::vector<std::string> task_arns(const Json& reply) {
+  std::vector<std::string> arns;
+  for (const Json& task : reply.array_or_empty("tasks")) arns.push_back(task.string_or("taskArn", ""));
+  return arns;
+}
+
+}  // namespace
+
+int run_verb(const ClientOptions& options, const RunOptions& run) {
+  auto client = ApiClient::create(options);
+  if (!client) return report(client.error());
+  auto definition = definition_to_run(*client, run.what);
+  if (!definition) return report(definition.error());
+
+  Json body = Json::object({{"taskDefinition", *definition}, {"count", run.count}});
+  if (!run.started_by.empty()) body.set("startedBy", run.started_by);
+  auto reply = client->call("RunTask", std::move(body));
+  if (!reply) return report(reply.error());
+  const std::vector<std::string> arns = task_arns(*reply);
+  if (run.wait && !arns.empty()) {
+    auto tasks = wait_for_status(*client, arns, "RUNNING", kWaitSeconds);
+    if (!tasks) return report(tasks.error());
+    reply->set("tasks", Json(Json::Array(tasks->begin(), tasks->end())));
+  }
+  if (options.json) {
+    fmt::print("{}\n", reply->dump_pretty());
+  } else if (!arns.empty()) {
+    fmt::print("{}", task_table(reply->array_or_empty("tasks")));
+  }
+  print_failures(*reply);
+  return reply->array_or_empty("failures").empty() ? kExitOk : kExitRefused;
+}
+
+}  // namespace cotenant::cli

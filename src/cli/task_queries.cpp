@@ -1,0 +1,123 @@
+#include "cli/task_queries.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "cli/table.h"
+
+namespace cotenant::cli {
+namespace {
+
+using codec::Json;
+
+std::string family_revision(const Json& task) {
+  const std::string arn = task.string_or("taskDefinitionArn", "");
+  return arn.substr(arn.rfind('/') + 1);
+}
+
+std::string gpu_text(const Json& container) {
+  std::string text;
+  for (const Json& uuid : container.array_or_empty("gpuIds")) {
+    text += (text.empty() ? "" : ",") + uuid.as_string().substr(0, 12);
+  }
+  return text.empty() ? "-" : text;
+}
+
+std::string share_text(const Json& container) {
+  if (const Json* strategy = container.find("gpuSharingStrategy")) {
+    if (const Json* mps = strategy->find("nvidiaMps")) {
+      std::string text = fmt::format("{} MiB", mps->integer_or("memory", 0));
+      if (const Json* percent = mps->find("maxComputePercent")) {
+        text += fmt::format(" {}%", percent->as_integer());
+      }
+      return text;
+    }
+  }
+  return container.array_or_empty("gpuIds").empty() ? "-" : "whole";
+}
+
+// What a reader wants to know of an end: the container's own reason, its exit code, or the task's reason.
+std::string note(const Json& task, const Json& container) {
+  if (const std::string reason = container.string_or("reason", ""); !reason.empty()) return reason;
+  std::string text;
+  if (const Json* code = container.find("exitCode")) text = fmt::format("exit {}", code->as_integer());
+  const std::string stopped = task.string_or("stoppedReason", "");
+  if (!stopped.empty()) text += (text.empty() ? "" : "; ") + stopped;
+  return text;
+}
+
+double seconds_since(const Json& task, std::string_view member, double until) {
+  const Json* at = task.find(member);
+  return at == nullptr ? 0 : until - at->as_double();
+}
+
+std::string age(const Json& task) {
+  const Json* stopped = task.find("stoppedAt");
+  const double until = stopped != nullptr
+                           ? stopped->as_double()
+                           : static_cast<double>(base::SystemClock().now_ms()) / 1000.0;
+  return duration_text(seconds_since(task, "createdAt", until));
+}
+
+}  // namespace
+
+base::Result<std::vector<Json>> describe_tasks(const ApiClient& client,
+                                               const std::vector<std::string>& arns) {
+  std::vector<Json> tasks;
+  for (std::size_t at = 0; at < arns.size(); at += base::limits::kPageItems) {
+    Json names = Json::array();
+    for (std::size_t i = at; i < std::min(arns.size(), at + base::limits::kPageItems); ++i) {
+      names.push(arns[i]);
+    }
+    auto reply = client.call("DescribeTasks", Json::object({{"tasks", std::move(names)}}));
+    if (!reply) return base::fail(reply.error());
+    for (const Json& task : reply->array_or_empty("tasks")) tasks.push_back(task);
+  }
+  std::stable_sort(tasks.begin(), tasks.end(), [](const Json& a, const Json& b) {
+    return a.find("createdAt")->as_double() < b.find("createdAt")->as_double();
+  });
+  return tasks;
+}
+
+base::Result<std::vector<Json>> wait_for_status(const ApiClient& client,
+                                                const std::vector<std::string>& arns,
+                                                const std::string& status, int timeout_s) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_s);
+  for (;;) {
+    auto tasks = describe_tasks(client, arns);
+    if (!tasks) return tasks;
+    const auto there = [&](const Json& task) {
+      const std::string last = task.string_or("lastStatus", "");
+      return last == status || last == "STOPPED";
+    };
+    if (std::all_of(tasks->begin(), tasks->end(), there)) return tasks;
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return base::fail(base::ErrorCode::kTimeout,
+                        fmt::format("not every task is {} after {} s; `cotenant ps` shows them", status,
+                                    timeout_s));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+std::string task_table(const std::vector<Json>& tasks) {
+  Table table({"TASK", "DEFINITION", "CONTAINER", "STATUS", "GPU", "SHARE", "AGE", "NOTE"});
+  for (const Json& task : tasks) {
+    for (const Json& container : task.array_or_empty("containers")) {
+      const bool stopping = task.string_or("desiredStatus", "") == "STOPPED" &&
+                            container.string_or("lastStatus", "") != "STOPPED";
+      table.add({short_id(task.string_or("taskArn", "")), family_revision(task),
+                 container.string_or("name", ""),
+                 stopping ? "STOPPING" : container.string_or("lastStatus", ""), gpu_text(container),
+                 share_text(container), age(task), note(task, container)});
+    }
+  }
+  return table.text();
+}
+
+}  // namespace cotenant::cli

@@ -1,0 +1,587 @@
+#include "codec/agent_message.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/ids.h"
+#include "base/limits.h"
+#include "codec/json.h"
+#include "codec/utf8.h"
+
+namespace cotenant::codec {
+namespace {
+
+namespace limits = base::limits;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using core::ContainerDefinition;
+
+constexpr std::int64_t kInt64Max = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
+constexpr std::int64_t kIntMin = std::numeric_limits<int>::min();
+
+// --- Encoding. Members that say nothing (empty, zero, false) are left out. ---
+
+void set_text(Json& json, std::string_view name, const std::string& value) {
+  if (!value.empty()) json.set(name, value);
+}
+
+void set_number(Json& json, std::string_view name, std::int64_t value) {
+  if (value != 0) json.set(name, value);
+}
+
+// Engines' texts reach us as they are; a frame must be valid UTF-8 or its receiver refuses it whole.
+std::string valid_utf8(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const std::size_t bytes = utf8_sequence_bytes(text);
+    valid += bytes == 0 ? std::string_view("?") : text.substr(0, bytes);
+    text.remove_prefix(bytes == 0 ? 1 : bytes);
+  }
+  return valid;
+}
+
+template <class T>
+void set_array(Json& json, std::string_view name, const std::vector<T>& values) {
+  if (values.empty()) return;
+  Json array = Json::array();
+  for (const T& value : values) array.push(Json(value));
+  json.set(name, std::move(array));
+}
+
+void set_map(Json& json, std::string_view name, const std::map<std::string, std::string>& values) {
+  if (values.empty()) return;
+  Json object = Json::object();
+  for (const auto& [key, value] : values) object.set(key, value);
+  json.set(name, std::move(object));
+}
+
+Json gpu_device_json(const core::GpuDevice& gpu) {
+  Json json = Json::object();
+  json.set("uuid", gpu.uuid);
+  set_text(json, "model", gpu.model);
+  if (gpu.memory_mib) json.set("memoryMib", *gpu.memory_mib);
+  json.set("clientSlots", gpu.client_slots);
+  return json;
+}
+
+Json registration_json(const core::InstanceRegistration& registration) {
+  Json json = Json::object();
+  json.set("id", registration.id);
+  json.set("cluster", registration.cluster);
+  json.set("cpuUnits", registration.cpu_units);
+  json.set("memoryMib", registration.memory_mib);
+  set_array(json, "reservedPorts", registration.reserved_ports);
+  Json gpus = Json::array();
+  for (const core::GpuDevice& gpu : registration.gpus) gpus.push(gpu_device_json(gpu));
+  json.set("gpus", std::move(gpus));
+  set_map(json, "attributes", registration.attributes);
+  set_text(json, "agentVersion", registration.agent_version);
+  set_text(json, "engineVersion", registration.engine_version);
+  set_text(json, "driverVersion", registration.driver_version);
+  if (registration.gpu_simulated) json.set("gpuSimulated", true);
+  return json;
+}
+
+Json observations_json(const std::vector<core::TaskObservation>& tasks) {
+  Json array = Json::array();
+  for (const core::TaskObservation& task : tasks) {
+    Json containers = Json::array();
+    for (const core::ContainerObservation& container : task.containers) {
+      Json json = Json::object();
+      json.set("name", container.name);
+      json.set("status", core::to_string(container.status));
+      if (container.exit_code) json.set("exitCode", *container.exit_code);
+      set_text(json, "reason", valid_utf8(container.reason));
+      set_text(json, "runtimeId", container.runtime_id);
+      set_text(json, "imageDigest", container.image_digest);
+      containers.push(std::move(json));
+    }
+    Json json = Json::object();
+    json.set("taskId", task.task_id);
+    json.set("containers", std::move(containers));
+    array.push(std::move(json));
+  }
+  return array;
+}
+
+Json gpu_request_json(const core::GpuRequest& request) {
+  Json json = Json::object();
+  if (const auto* whole = std::get_if<core::WholeGpus>(&request)) {
+    Json part = Json::object();
+    if (whole->all) {
+      part.set("all", true);
+    } else {
+      part.set("count", whole->count);
+    }
+    json.set("whole", std::move(part));
+  } else if (const auto* shared = std::get_if<core::SharedGpu>(&request)) {
+    Json part = Json::object();
+    part.set("memoryMib", shared->memory_mib);
+    if (shared->compute_percent) part.set("computePercent", *shared->compute_percent);
+    json.set("shared", std::move(part));
+  }
+  return json;
+}
+
+Json definition_json(const ContainerDefinition& definition) {
+  Json json = Json::object();
+  json.set("name", definition.name);
+  json.set("image", definition.image);
+  set_number(json, "cpuUnits", definition.cpu_units);
+  if (definition.memory_mib) json.set("memoryMib", *definition.memory_mib);
+  if (definition.memory_reservation_mib) {
+    json.set("memoryReservationMib", *definition.memory_reservation_mib);
+  }
+  json.set("essential", definition.essential);
+  set_array(json, "entryPoint", definition.entry_point);
+  set_array(json, "command", definition.command);
+  Json environment = Json::array();
+  for (const core::EnvironmentVariable& variable : definition.environment) {
+    environment.push(Json::object({{"name", variable.name}, {"value", variable.value}}));
+  }
+  if (!definition.environment.empty()) json.set("environment", std::move(environment));
+  set_text(json, "workingDirectory", definition.working_directory);
+  if (definition.stop_timeout_s) json.set("stopTimeoutS", *definition.stop_timeout_s);
+  set_map(json, "dockerLabels", definition.docker_labels);
+  if (!std::holds_alternative<core::NoGpu>(definition.gpu)) {
+    json.set("gpu", gpu_request_json(definition.gpu));
+  }
+  return json;
+}
+
+Json desired_task_json(const core::DesiredTask& task) {
+  Json json = Json::object();
+  json.set("taskId", task.task_id);
+  json.set("family", task.family);
+  json.set("revision", task.revision);
+  json.set("networkMode", core::to_string(task.network_mode));
+  if (task.stop) json.set("stop", true);
+  Json containers = Json::array();
+  for (const core::DesiredContainer& container : task.containers) {
+    Json part = Json::object();
+    part.set("id", container.id);
+    part.set("definition", definition_json(container.definition));
+    set_array(part, "gpuUuids", container.gpu_uuids);
+    if (container.started) part.set("started", true);
+    containers.push(std::move(part));
+  }
+  json.set("containers", std::move(containers));
+  return json;
+}
+
+// --- Decoding ---
+
+// Reads members of one object. The first error is kept, so that a caller reads all it wants and asks
+// once; its text names the member by its path ("tasks[0].containers[1].status").
+class Reader {
+ public:
+  Reader(const Json& json, std::string path, std::optional<base::Error>& error)
+      : json_(json), path_(std::move(path)), error_(error) {
+    if (!json_.is_object()) wrong(path_.empty() ? "the frame" : path_, "an object", json_);
+  }
+
+  std::string text(std::string_view name, bool required, std::size_t max_bytes = 65536) {
+    const Json* member = find(name, required);
+    if (member == nullptr) return {};
+    if (!member->is_string()) return wrong(at(name), "a string", *member), std::string();
+    if (member->as_string().size() > max_bytes) {
+      refuse(fmt::format("{}: has {} bytes; at most {} are allowed", at(name),
+                         member->as_string().size(), max_bytes));
+      return {};
+    }
+    if (required && member->as_string().empty()) refuse(at(name) + ": must not be empty");
+    return member->as_string();
+  }
+
+  // An id or a name that ends in labels and in names of the container engine.
+  std::string name(std::string_view member_name) {
+    std::string value = text(member_name, true, limits::kNameChars);
+    if (!error_ && !base::is_ecs_name(value)) {
+      refuse(fmt::format("{}: '{}' must be 1 to 255 letters, digits, - and _", at(member_name),
+                         shortened(value)));
+    }
+    return value;
+  }
+
+  std::optional<std::int64_t> number(std::string_view name, bool required, std::int64_t min,
+                                     std::int64_t max) {
+    const Json* member = find(name, required);
+    if (member == nullptr) return std::nullopt;
+    if (!member->is_integer()) {
+      wrong(at(name), "an integer", *member);
+      return std::nullopt;
+    }
+    const std::int64_t value = member->as_integer();
+    if (value < min || value > max) {
+      refuse(fmt::format("{}: {} is not in {}..{}", at(name), value, min, max));
+      return std::nullopt;
+    }
+    return value;
+  }
+
+  bool flag(std::string_view name, bool fallback) {
+    const Json* member = find(name, false);
+    if (member == nullptr) return fallback;
+    if (!member->is_bool()) return wrong(at(name), "true or false", *member), fallback;
+    return member->as_bool();
+  }
+
+  // Calls `visit(element, path)` for each element of the array.
+  template <class Visit>
+  void each(std::string_view name, bool required, std::size_t max, Visit visit) {
+    const Json* member = find(name, required);
+    if (member == nullptr) return;
+    if (!member->is_array()) return wrong(at(name), "an array", *member);
+    const Json::Array& elements = member->as_array();
+    if (elements.size() > max) {
+      return refuse(fmt::format("{}: has {} elements; at most {} are allowed", at(name),
+                                elements.size(), max));
+    }
+    for (std::size_t i = 0; i < elements.size() && !error_; ++i) {
+      visit(elements[i], fmt::format("{}[{}]", at(name), i));
+    }
+  }
+
+  std::vector<std::string> texts(std::string_view name) {
+    std::vector<std::string> values;
+    each(name, false, kManyElements, [&](const Json& element, const std::string& path) {
+      if (!element.is_string()) return wrong(path, "a string", element);
+      values.push_back(element.as_string());
+    });
+    return values;
+  }
+
+  std::map<std::string, std::string> text_map(std::string_view name) {
+    std::map<std::string, std::string> values;
+    const Json* member = find(name, false);
+    if (member == nullptr) return values;
+    if (!member->is_object()) return wrong(at(name), "an object", *member), values;
+    for (const Json::Member& entry : member->as_object()) {
+      if (!entry.value.is_string()) {
+        wrong(fmt::format("{}[\"{}\"]", at(name), shortened(entry.name)), "a string", entry.value);
+        break;
+      }
+      values[entry.name] = entry.value.as_string();
+    }
+    return values;
+  }
+
+  // The object member of that name; null pointer where there is none.
+  const Json* object(std::string_view name, bool required) {
+    const Json* member = find(name, required);
+    if (member == nullptr) return nullptr;
+    if (!member->is_object()) return wrong(at(name), "an object", *member), nullptr;
+    return member;
+  }
+
+  void wrong(const std::string& path, std::string_view want, const Json& got) {
+    refuse(fmt::format("{}: must be {}, not {}", path, want, got.kind_name()));
+  }
+
+  void refuse(std::string message) {
+    if (!error_) error_ = base::Error{ErrorCode::kProtocol, std::move(message)};
+  }
+
+  std::string at(std::string_view name) const {
+    return path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
+  }
+
+  std::optional<base::Error>& error() { return error_; }
+
+  // More than any frame of limits::kAgentFrameBytes needs.
+  static constexpr std::size_t kManyElements = 100000;
+
+ private:
+  const Json* find(std::string_view name, bool required) {
+    if (error_) return nullptr;
+    const Json* member = json_.find(name);
+    if (member == nullptr && required) refuse(at(name) + ": is missing");
+    return member;
+  }
+
+  const Json& json_;
+  const std::string path_;
+  std::optional<base::Error>& error_;
+};
+
+core::GpuDevice read_gpu_device(Reader reader) {
+  core::GpuDevice gpu;
+  gpu.uuid = reader.text("uuid", true, limits::kNameChars);
+  gpu.model = reader.text("model", false, limits::kNameChars);
+  gpu.memory_mib = reader.number("memoryMib", false, 0, limits::kGpuMemoryMibMax);
+  gpu.client_slots = static_cast<int>(reader.number("clientSlots", true, 0, kIntMax).value_or(0));
+  return gpu;
+}
+
+core::InstanceRegistration read_registration(Reader reader) {
+  core::InstanceRegistration registration;
+  registration.id = reader.name("id");
+  registration.cluster = reader.name("cluster");
+  registration.cpu_units = reader.number("cpuUnits", true, 0, kInt64Max).value_or(0);
+  registration.memory_mib = reader.number("memoryMib", true, 0, kInt64Max).value_or(0);
+  reader.each("reservedPorts", false, 1024, [&](const Json& element, const std::string& path) {
+    if (!element.is_integer() || element.as_integer() < 1 || element.as_integer() > 65535) {
+      return reader.refuse(path + ": must be a port, 1..65535");
+    }
+    registration.reserved_ports.push_back(static_cast<int>(element.as_integer()));
+  });
+  reader.each("gpus", true, limits::kGpusPerInstance,
+              [&](const Json& element, const std::string& path) {
+                registration.gpus.push_back(
+                    read_gpu_device(Reader(element, path, reader.error())));
+                for (std::size_t i = 0; i + 1 < registration.gpus.size(); ++i) {
+                  if (registration.gpus[i].uuid != registration.gpus.back().uuid) continue;
+                  reader.refuse(fmt::format("{}.uuid: '{}' is there twice", path,
+                                            shortened(registration.gpus[i].uuid)));
+                }
+              });
+  registration.attributes = reader.text_map("attributes");
+  registration.agent_version = reader.text("agentVersion", false);
+  registration.engine_version = reader.text("engineVersion", false);
+  registration.driver_version = reader.text("driverVersion", false);
+  registration.gpu_simulated = reader.flag("gpuSimulated", false);
+  return registration;
+}
+
+core::ContainerObservation read_container_observation(Reader reader) {
+  core::ContainerObservation container;
+  container.name = reader.name("name");
+  const std::string status = reader.text("status", true);
+  if (const auto parsed = core::parse_container_status(status)) {
+    container.status = *parsed;
+  } else {
+    reader.refuse(fmt::format("{}: '{}' must be PENDING, RUNNING or STOPPED", reader.at("status"),
+                              shortened(status)));
+  }
+  if (const auto code = reader.number("exitCode", false, kIntMin, kIntMax)) {
+    container.exit_code = static_cast<int>(*code);
+  }
+  container.reason = reader.text("reason", false);
+  container.runtime_id = reader.text("runtimeId", false, limits::kNameChars);
+  container.image_digest = reader.text("imageDigest", false);
+  return container;
+}
+
+std::vector<core::TaskObservation> read_observations(Reader& frame, std::string_view member) {
+  std::vector<core::TaskObservation> tasks;
+  frame.each(member, true, Reader::kManyElements, [&](const Json& element,
+                                                      const std::string& path) {
+    Reader reader(element, path, frame.error());
+    core::TaskObservation task;
+    task.task_id = reader.name("taskId");
+    reader.each("containers", true, limits::kContainersPerTask,
+                [&](const Json& part, const std::string& at) {
+                  task.containers.push_back(
+                      read_container_observation(Reader(part, at, frame.error())));
+                });
+    tasks.push_back(std::move(task));
+  });
+  return tasks;
+}
+
+// An unknown kind is refused: a lost member would mean other GPUs than asked for.
+core::GpuRequest read_gpu_request(const Json& json, const std::string& path, Reader& owner) {
+  Reader reader(json, path, owner.error());
+  const Json* whole_json = reader.object("whole", false);
+  const Json* shared_json = reader.object("shared", false);
+  if ((whole_json == nullptr) == (shared_json == nullptr)) {
+    reader.refuse(path + ": must have exactly one of whole and shared");
+    return core::NoGpu{};
+  }
+  if (whole_json != nullptr) {
+    Reader part(*whole_json, path + ".whole", owner.error());
+    core::WholeGpus whole;
+    whole.all = part.flag("all", false);
+    const auto count = part.number("count", !whole.all, 1, limits::kWholeGpusMax);
+    if (!whole.all) whole.count = static_cast<int>(count.value_or(0));
+    return whole;
+  }
+  Reader part(*shared_json, path + ".shared", owner.error());
+  core::SharedGpu shared;
+  shared.memory_mib = part.number("memoryMib", true, 1, limits::kGpuMemoryMibMax).value_or(0);
+  if (const auto percent = part.number("computePercent", false, 1, 100)) {
+    shared.compute_percent = static_cast<int>(*percent);
+  }
+  return shared;
+}
+
+ContainerDefinition read_definition(Reader reader) {
+  ContainerDefinition definition;
+  definition.name = reader.name("name");
+  definition.image = reader.text("image", true);
+  definition.cpu_units = reader.number("cpuUnits", false, 0, kInt64Max).value_or(0);
+  definition.memory_mib = reader.number("memoryMib", false, 0, kInt64Max);
+  definition.memory_reservation_mib = reader.number("memoryReservationMib", false, 0, kInt64Max);
+  definition.essential = reader.flag("essential", true);
+  definition.entry_point = reader.texts("entryPoint");
+  definition.command = reader.texts("command");
+  reader.each("environment", false, Reader::kManyElements,
+              [&](const Json& element, const std::string& path) {
+                Reader variable(element, path, reader.error());
+                std::string name = variable.text("name", true);
+                std::string value = variable.text("value", false);
+                definition.environment.push_back({std::move(name), std::move(value)});
+              });
+  definition.working_directory = reader.text("workingDirectory", false);
+  definition.stop_timeout_s =
+      reader.number("stopTimeoutS", false, 0, limits::kStopTimeoutSecondsMax);
+  definition.docker_labels = reader.text_map("dockerLabels");
+  if (const Json* gpu = reader.object("gpu", false)) {
+    definition.gpu = read_gpu_request(*gpu, reader.at("gpu"), reader);
+  }
+  return definition;
+}
+
+core::DesiredTask read_desired_task(Reader reader) {
+  core::DesiredTask task;
+  task.task_id = reader.name("taskId");
+  task.family = reader.name("family");
+  task.revision = reader.number("revision", true, 1, kInt64Max).value_or(0);
+  const std::string mode = reader.text("networkMode", true);
+  if (const auto parsed = core::parse_network_mode(mode)) {
+    task.network_mode = *parsed;
+  } else {
+    reader.refuse(fmt::format("{}: '{}' must be bridge, host or none", reader.at("networkMode"),
+                              shortened(mode)));
+  }
+  task.stop = reader.flag("stop", false);
+  reader.each("containers", true, limits::kContainersPerTask,
+              [&](const Json& element, const std::string& path) {
+                Reader part(element, path, reader.error());
+                core::DesiredContainer container;
+                container.id = part.name("id");
+                if (const Json* definition = part.object("definition", true)) {
+                  container.definition = read_definition(
+                      Reader(*definition, part.at("definition"), reader.error()));
+                }
+                container.gpu_uuids = part.texts("gpuUuids");
+                container.started = part.flag("started", false);
+                task.containers.push_back(std::move(container));
+              });
+  return task;
+}
+
+AgentHello read_hello(Reader& frame) {
+  AgentHello hello;
+  hello.protocol = static_cast<int>(frame.number("protocol", true, 1, kIntMax).value_or(0));
+  hello.boot_id = frame.text("bootId", false, limits::kNameChars);
+  hello.epoch = frame.number("epoch", true, 0, kInt64Max).value_or(0);
+  if (const Json* registration = frame.object("registration", true)) {
+    hello.registration = read_registration(Reader(*registration, "registration", frame.error()));
+  }
+  hello.observed = read_observations(frame, "observed");
+  return hello;
+}
+
+AgentObserved read_observed(Reader& frame) {
+  AgentObserved observed;
+  observed.seq = frame.number("seq", true, 0, kInt64Max).value_or(0);
+  observed.tasks = read_observations(frame, "tasks");
+  return observed;
+}
+
+ServerDesired read_desired(Reader& frame) {
+  ServerDesired desired;
+  desired.revision = frame.number("revision", true, 0, kInt64Max).value_or(0);
+  desired.full = frame.flag("full", false);
+  frame.each("tasks", true, Reader::kManyElements,
+             [&](const Json& element, const std::string& path) {
+               desired.tasks.push_back(read_desired_task(Reader(element, path, frame.error())));
+             });
+  desired.removed = frame.texts("removed");
+  return desired;
+}
+
+Result<Json> parse_frame(std::string_view text) {
+  if (text.size() > limits::kAgentFrameBytes) {
+    return fail(ErrorCode::kProtocol, fmt::format("the frame has {} bytes; at most {} are allowed",
+                                                  text.size(), limits::kAgentFrameBytes));
+  }
+  Result<Json> json = Json::parse(text);
+  if (!json) return fail(ErrorCode::kProtocol, "the frame is not JSON: " + json.error().message);
+  return json;
+}
+
+}  // namespace
+
+std::string encode(const AgentMessage& message) {
+  Json json = Json::object();
+  if (const auto* hello = std::get_if<AgentHello>(&message)) {
+    json.set("type", "hello");
+    json.set("protocol", hello->protocol);
+    set_text(json, "bootId", hello->boot_id);
+    json.set("epoch", hello->epoch);
+    json.set("registration", registration_json(hello->registration));
+    json.set("observed", observations_json(hello->observed));
+  } else if (const auto* observed = std::get_if<AgentObserved>(&message)) {
+    json.set("type", "observed");
+    json.set("seq", observed->seq);
+    json.set("tasks", observations_json(observed->tasks));
+  }
+  return json.dump();
+}
+
+std::string encode(const ServerMessage& message) {
+  Json json = Json::object();
+  if (const auto* desired = std::get_if<ServerDesired>(&message)) {
+    json.set("type", "desired");
+    json.set("revision", desired->revision);
+    json.set("full", desired->full);
+    Json tasks = Json::array();
+    for (const core::DesiredTask& task : desired->tasks) tasks.push(desired_task_json(task));
+    json.set("tasks", std::move(tasks));
+    set_array(json, "removed", desired->removed);
+  } else if (const auto* ack = std::get_if<ServerAck>(&message)) {
+    json.set("type", "ack");
+    json.set("seq", ack->seq);
+  } else if (const auto* refused = std::get_if<ServerRefused>(&message)) {
+    json.set("type", "refused");
+    json.set("reason", valid_utf8(refused->reason));
+  }
+  return json.dump();
+}
+
+Result<AgentMessage> decode_agent_message(std::string_view text) {
+  const Result<Json> json = parse_frame(text);
+  if (!json) return fail(json.error());
+  std::optional<base::Error> error;
+  Reader frame(*json, "", error);
+  const std::string type = frame.text("type", true);
+  AgentMessage message;
+  if (type == "hello") {
+    message = read_hello(frame);
+  } else if (type == "observed") {
+    message = read_observed(frame);
+  } else {
+    frame.refuse(fmt::format("type: '{}' must be hello or observed", shortened(type)));
+  }
+  if (error) return fail(*error);
+  return message;
+}
+
+Result<ServerMessage> decode_server_message(std::string_view text) {
+  const Result<Json> json = parse_frame(text);
+  if (!json) return fail(json.error());
+  std::optional<base::Error> error;
+  Reader frame(*json, "", error);
+  const std::string type = frame.text("type", true);
+  ServerMessage message;
+  if (type == "desired") {
+    message = read_desired(frame);
+  } else if (type == "ack") {
+    message = ServerAck{frame.number("seq", true, 0, kInt64Max).value_or(0)};
+  } else if (type == "refused") {
+    message = ServerRefused{frame.text("reason", true)};
+  } else {
+    frame.refuse(fmt::format("type: '{}' must be desired, ack or refused", shortened(type)));
+  }
+  if (error) return fail(*error);
+  return message;
+}
+
+}  // namespace cotenant::codec

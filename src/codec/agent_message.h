@@ -1,0 +1,64 @@
+// The frames of the agent protocol: JSON text over one WebSocket, `GET /agent/v1` (docs/architecture.md).
+// Level-triggered: hello carries everything the agent sees, a full desired everything it should run; both
+// may be sent again at any time.
+//
+// Decoding is strict about what it needs and lenient about members it does not know, so that agents and
+// control planes of neighbouring versions understand each other. Errors: kProtocol, naming the member.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "core/desired.h"
+#include "core/instance.h"
+
+namespace cotenant::codec {
+
+inline constexpr int kAgentProtocolVersion = 1;
+
+// Agent to server, the first frame of a connection.
+struct AgentHello {
+  int protocol = kAgentProtocolVersion;
+  std::string boot_id;
+  std::int64_t epoch = 0;  // grows with each connection: the higher one closes the older
+  core::InstanceRegistration registration;
+  std::vector<core::TaskObservation> observed;
+};
+
+// Agent to server: tasks whose observation has changed. Sent again until acknowledged.
+struct AgentObserved {
+  std::int64_t seq = 0;
+  std::vector<core::TaskObservation> tasks;
+};
+
+// Server to agent. `full`: tasks not named are not desired; else only `removed` ones cease to be.
+struct ServerDesired {
+  std::int64_t revision = 0;
+  bool full = false;
+  std::vector<core::DesiredTask> tasks;
+  std::vector<std::string> removed;
+};
+
+// Server to agent: everything up to `seq` is stored.
+struct ServerAck {
+  std::int64_t seq = 0;
+};
+
+// Server to agent, the last frame: the hello was refused, and why. The agent tries again later.
+struct ServerRefused {
+  std::string reason;
+};
+
+using AgentMessage = std::variant<AgentHello, AgentObserved>;
+using ServerMessage = std::variant<ServerDesired, ServerAck, ServerRefused>;
+
+std::string encode(const AgentMessage& message);
+std::string encode(const ServerMessage& message);
+base::Result<AgentMessage> decode_agent_message(std::string_view text);
+base::Result<ServerMessage> decode_server_message(std::string_view text);
+
+}  // namespace cotenant::codec

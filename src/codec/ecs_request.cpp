@@ -1,0 +1,244 @@
+#include "codec/ecs_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "base/limits.h"
+#include "codec/invalid.h"
+#include "codec/member_verdicts.h"
+#include "core/reducer.h"
+
+namespace cotenant::codec {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+base::Error at_member(std::string_view member, base::Error error) {
+  error.message = fmt::format("{}: {}", member, error.message);
+  return error;
+}
+
+// The same text for the same members in any order.
+Json sorted(const Json& value) {
+  if (value.is_array()) {
+    Json copy = Json::array();
+    for (const Json& item : value.as_array()) copy.push(sorted(item));
+    return copy;
+  }
+  if (!value.is_object()) return value;
+  Json::Object members;
+  for (const Json::Member& member : value.as_object()) {
+    members.push_back({member.name, sorted(member.value)});
+  }
+  std::sort(members.begin(), members.end(),
+            [](const Json::Member& a, const Json::Member& b) { return a.name < b.name; });
+  return Json(std::move(members));
+}
+
+std::string parameters_digest(const Json& body) {
+  Json::Object members;
+  for (const Json::Member& member : body.as_object()) {
+    if (member.name != "clientToken" && !member.value.is_null()) members.push_back(member);
+  }
+  return base::digest_hex(sorted(Json(std::move(members))).dump());
+}
+
+base::Status check_container_overrides(const Json& overrides, std::vector<std::string>& warnings) {
+  const std::string prefix = "overrides.";
+  if (overrides.dump().size() > base::limits::kOverridesBytes) {
+    return invalid("overrides", fmt::format("is longer than {} characters of JSON; pass less",
+                                            base::limits::kOverridesBytes));
+  }
+  if (auto status = apply_verdicts(task_override_members(), overrides, prefix, warnings); !status) {
+    return status;
+  }
+  const Json::Array& list = overrides.array_or_empty("containerOverrides");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string path = fmt::format("{}containerOverrides[{}].", prefix, i);
+    if (auto status = apply_verdicts(container_override_members(), list[i], path, warnings);
+        !status) {
+      return status;
+    }
+  }
+  return {};
+}
+
+base::Result<core::ContainerOverride> decode_container_override(const Json& json,
+                                                                const std::string& path) {
+  core::ContainerOverride entry;
+  entry.name = json.string_or("name", "");
+  if (entry.name.empty()) return invalid(path + ".name", "is required: which container to override");
+  if (const Json* command = json.find("command")) {
+    entry.command.emplace();
+    for (const Json& word : command->as_array()) entry.command->push_back(word.as_string());
+  }
+  for (const Json& pair : json.array_or_empty("environment")) {
+    core::EnvironmentVariable variable{pair.string_or("name", ""), pair.string_or("value", "")};
+    if (variable.name.empty() || variable.name.find('=') != std::string::npos) {
+      return invalid(path + ".environment", "every entry needs a name, without '='");
+    }
+    entry.environment.push_back(std::move(variable));
+  }
+  return entry;
+}
+
+base::Status check_launch_type(const std::string& launch_type) {
+  if (launch_type.empty() || launch_type == "EC2" || launch_type == "MANAGED_INSTANCES" ||
+      launch_type == "EXTERNAL") {
+    return {};
+  }
+  return fail(ErrorCode::kUnsupportedFeature,
+              fmt::format("launchType: {} is not offered: tasks run on the cluster's own container "
+                          "instances; use EC2 or leave it out",
+                          launch_type));
+}
+
+}  // namespace
+
+base::Result<std::string> decode_cluster(const Json& body) {
+  const std::string text = body.string_or("cluster", core::kDefaultCluster);
+  auto ref = base::parse_resource_ref("cluster", text);
+  if (!ref) return fail(at_member("cluster", ref.error()));
+  return ref->id;
+}
+
+base::Result<core::CreateCluster> decode_create_cluster(const Json& body) {
+  for (const Json::Member& member : body.as_object()) {
+    if (member.value.is_null() || member.name == "clusterName") continue;
+    if (member.value.is_array() && member.value.as_array().empty()) continue;
+    if (member.name == "tags" || member.name == "settings" || member.name == "configuration" ||
+        member.name == "capacityProviders" || member.name == "defaultCapacityProviderStrategy" ||
+        member.name == "serviceConnectDefaults") {
+      return fail(ErrorCode::kUnsupportedFeature,
+                  fmt::format("{}: cotenant does not carry this out yet; leave it out",
+                              member.name));
+    }
+  }
+  core::CreateCluster command{body.string_or("clusterName", core::kDefaultCluster)};
+  if (!base::is_ecs_name(command.name)) {
+    return invalid("clusterName", "must be 1 to 255 letters, digits, hyphens and underscores");
+  }
+  return command;
+}
+
+base::Result<Decoded<core::RunTask>> decode_run_task(const Json& body) {
+  Decoded<core::RunTask> decoded;
+  core::RunTask& command = decoded.value;
+  if (auto status = apply_verdicts(run_task_members(), body, "", decoded.warnings); !status) {
+    return fail(status.error());
+  }
+  auto cluster = decode_cluster(body);
+  if (!cluster) return fail(cluster.error());
+  command.cluster = std::move(*cluster);
+  auto definition = base::parse_task_definition_ref(body.string_or("taskDefinition", ""));
+  if (!definition) return fail(at_member("taskDefinition", definition.error()));
+  command.definition = std::move(*definition);
+  if (auto status = check_launch_type(body.string_or("launchType", "")); !status) {
+    return fail(status.error());
+  }
+  command.count = static_cast<int>(body.integer_or("count", 1));
+  command.group = body.string_or("group", "");
+  command.started_by = body.string_or("startedBy", "");
+  command.client_token = body.string_or("clientToken", "");
+  command.parameters_digest = parameters_digest(body);
+  if (const Json* overrides = body.find("overrides")) {
+    if (auto status = check_container_overrides(*overrides, decoded.warnings); !status) {
+      return fail(status.error());
+    }
+    const Json::Array& list = overrides->array_or_empty("containerOverrides");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      auto entry =
+          decode_container_override(list[i], fmt::format("overrides.containerOverrides[{}]", i));
+      if (!entry) return fail(entry.error());
+      command.overrides.push_back(std::move(*entry));
+    }
+  }
+  return decoded;
+}
+
+base::Result<core::StopTask> decode_stop_task(const Json& body) {
+  auto cluster = decode_cluster(body);
+  if (!cluster) return fail(cluster.error());
+  auto ref = base::parse_resource_ref("task", body.string_or("task", ""));
+  if (!ref) return fail(at_member("task", ref.error()));
+  if (ref->cluster && *ref->cluster != *cluster) {
+    return invalid("task", fmt::format("is in cluster '{}', but the call is for cluster '{}'; set "
+                                       "cluster to match",
+                                       *ref->cluster, *cluster));
+  }
+  return core::StopTask{*cluster, ref->id, body.string_or("reason", "")};
+}
+
+base::Result<std::vector<base::ResourceRef>> decode_refs(const Json& body, std::string_view member,
+                                                         std::string_view type) {
+  const Json::Array& list = body.array_or_empty(member);
+  if (list.size() > base::limits::kPageItems) {
+    return invalid(member, fmt::format("has {} entries; ask for at most {} at once", list.size(),
+                                       base::limits::kPageItems));
+  }
+  std::vector<base::ResourceRef> refs;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    auto ref = base::parse_resource_ref(type, list[i].as_string());
+    if (!ref) return fail(at_member(fmt::format("{}[{}]", member, i), ref.error()));
+    refs.push_back(std::move(*ref));
+  }
+  return refs;
+}
+
+std::string encode_page_token(const std::string& last_key) {
+  std::string token;
+  for (const char c : last_key) token += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return token;
+}
+
+base::Result<Page> decode_page(const Json& body) {
+  Page page;
+  page.max_results = static_cast<std::size_t>(
+      body.integer_or("maxResults", static_cast<std::int64_t>(base::limits::kPageItems)));
+  if (page.max_results < 1 || page.max_results > base::limits::kPageItems) {
+    return invalid("maxResults", fmt::format("must be from 1 to {}", base::limits::kPageItems));
+  }
+  const std::string token = body.string_or("nextToken", "");
+  const auto nibble = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c - 'a' + 10; };
+  const bool hex = std::all_of(token.begin(), token.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  });
+  if (!hex || token.size() % 2 != 0 || token.size() > 2 * 2 * base::limits::kNameChars) {
+    return invalid("nextToken", "is not a token that this server gave; start without one");
+  }
+  for (std::size_t i = 0; i < token.size(); i += 2) {
+    page.after.push_back(static_cast<char>(nibble(token[i]) * 16 + nibble(token[i + 1])));
+  }
+  return page;
+}
+
+base::Result<ListTasksQuery> decode_list_tasks(const Json& body) {
+  ListTasksQuery query;
+  auto cluster = decode_cluster(body);
+  if (!cluster) return fail(cluster.error());
+  query.cluster = std::move(*cluster);
+  auto page = decode_page(body);
+  if (!page) return fail(page.error());
+  query.page = std::move(*page);
+  if (const Json* instance = body.find("containerInstance")) {
+    auto ref = base::parse_resource_ref("container-instance", instance->as_string());
+    if (!ref) return fail(at_member("containerInstance", ref.error()));
+    query.instance_id = ref->id;
+  }
+  if (body.find("family") != nullptr) query.family = body.string_or("family", "");
+  if (body.find("startedBy") != nullptr) query.started_by = body.string_or("startedBy", "");
+  // There are no services yet and every task is of launch type EC2: such filters match nothing.
+  query.none = body.find("serviceName") != nullptr || body.find("daemonName") != nullptr ||
+               body.string_or("launchType", "EC2") != "EC2";
+  const std::string desired = body.string_or("desiredStatus", "RUNNING");
+  // ECS: a filter for PENDING is accepted and matches nothing.
+  query.none = query.none || desired == "PENDING";
+  query.desired_status =
+      core::parse_desired_status(desired).value_or(core::DesiredStatus::kRunning);
+  return query;
+}
+
+}  // namespace cotenant::codec

@@ -1,0 +1,34 @@
+// Core values to ECS's JSON. Spellings and members: ECS API reference. Any thread; the values are copies.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "codec/json.h"
+#include "core/state.h"
+
+namespace cotenant::codec {
+
+struct ClusterCounts {
+  int instances = 0;
+  int running = 0;
+  int pending = 0;
+};
+
+Json encode_cluster(const base::ArnFormat& arns, const core::Cluster& cluster,
+                    const ClusterCounts& counts);
+Json encode_task_definition(const base::ArnFormat& arns, const core::TaskDefinition& definition);
+Json encode_task(const base::ArnFormat& arns, const core::Task& task,
+                 const core::TaskDefinition& definition);
+Json encode_instance(const base::ArnFormat& arns, const core::Instance& instance,
+                     const core::TaskCounts& counts);
+
+// ECS: Failure. An empty detail is left out.
+Json encode_failure(const std::string& arn, const std::string& reason, const std::string& detail);
+
+// The body of an error: {"__type": "...", "message": "..."}.
+std::string encode_error(const base::Error& error);
+
+}  // namespace cotenant::codec

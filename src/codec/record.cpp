@@ -1,0 +1,323 @@
+#include "codec/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "codec/json.h"
+#include "codec/ecs_request.h"
+#include "codec/task_json.h"
+
+namespace cotenant::codec {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+Json versioned() { return Json::object({{"v", kRecordSchemaVersion}}); }
+
+Json encode_cluster(const core::Cluster& cluster) {
+  Json json = versioned();
+  json.set("name", cluster.name).set("createdAt", cluster.created_at_ms);
+  return json;
+}
+
+Json encode_definition(const core::TaskDefinition& definition) {
+  Json json = versioned();
+  json.set("family", definition.family)
+      .set("revision", definition.revision)
+      .set("registeredAt", definition.registered_at_ms)
+      .set("document", definition.document);
+  return json;
+}
+
+Json encode_instance(const core::Instance& instance) {
+  Json json = versioned();
+  json.set("registration", encode_registration(instance.registration))
+      .set("number", instance.number)
+      .set("status", core::to_string(instance.status))
+      .set("registeredAt", instance.registered_at_ms)
+      .set("version", instance.version);
+  return json;
+}
+
+Json encode_task(const core::Task& task) {
+  Json containers = Json::array();
+  for (const core::TaskContainer& container : task.containers) {
+    Json json = Json::object();
+    json.set("name", container.name)
+        .set("id", container.id)
+        .set("status", core::to_string(container.status));
+    if (container.exit_code) json.set("exitCode", *container.exit_code);
+    json.set("reason", container.reason)
+        .set("runtimeId", container.runtime_id)
+        .set("imageDigest", container.image_digest)
+        .set("gpus", encode_strings(container.gpu_uuids));
+    containers.push(std::move(json));
+  }
+  Json json = versioned();
+  json.set("id", task.id)
+      .set("cluster", task.cluster)
+      .set("instance", task.instance_id)
+      .set("family", task.family)
+      .set("revision", task.revision)
+      .set("group", task.group)
+      .set("startedBy", task.started_by)
+      .set("overrides", encode_overrides(task.overrides))
+      .set("containers", std::move(containers))
+      .set("lastStatus", core::to_string(task.last_status))
+      .set("desiredStatus", core::to_string(task.desired_status))
+      .set("stopCode", core::to_string(task.stop_code))
+      .set("stoppedReason", task.stopped_reason)
+      .set("version", task.version)
+      .set("createdAt", task.created_at_ms)
+      .set("startedAt", task.started_at_ms)
+      .set("stoppingAt", task.stopping_at_ms)
+      .set("executionStoppedAt", task.execution_stopped_at_ms)
+      .set("stoppedAt", task.stopped_at_ms);
+  return json;
+}
+
+Json encode_token(const core::ClientToken& token) {
+  Json failures = Json::array();
+  for (const core::TaskFailure& failure : token.failures) {
+    failures.push(Json::object({{"instance", failure.instance_id},
+                                {"reason", failure.reason},
+                                {"detail", failure.detail}}));
+  }
+  Json json = versioned();
+  json.set("key", token.key)
+      .set("parameters", token.parameters)
+      .set("createdAt", token.created_at_ms)
+      .set("tasks", encode_strings(token.task_ids))
+      .set("failures", std::move(failures));
+  return json;
+}
+
+// Reads a word of one of the core's ladders; an unknown one makes the record unreadable.
+template <class Enum>
+base::Status read_word(const Json& json, std::string_view member,
+                       std::optional<Enum> (*parse)(std::string_view), Enum& out) {
+  const std::string text = json.string_or(member, "");
+  const auto value = parse(text);
+  if (!value) return fail(ErrorCode::kProtocol, fmt::format("{}: unknown word '{}'", member, text));
+  out = *value;
+  return {};
+}
+
+base::Status decode_definition(const Json& json, core::State& state) {
+  auto body = Json::parse(json.string_or("document", ""));
+  if (!body) return fail(body.error());
+  // The document passed the same rules when it was registered.
+  auto decoded = decode_register_task_definition(*body);
+  if (!decoded) return fail(decoded.error());
+  auto definition = std::make_shared<core::TaskDefinition>(std::move(decoded->value.definition));
+  definition->revision = json.integer_or("revision", 0);
+  definition->registered_at_ms = json.integer_or("registeredAt", 0);
+  if (definition->revision < 1) return fail(ErrorCode::kProtocol, "revision: must be at least 1");
+  state.families[definition->family].revisions[definition->revision] = definition;
+  return {};
+}
+
+base::Status decode_instance(const Json& json, core::State& state) {
+  const Json* registration = json.find("registration");
+  if (registration == nullptr) return fail(ErrorCode::kProtocol, "registration: is missing");
+  auto decoded = decode_registration(*registration);
+  if (!decoded) return fail(decoded.error());
+  core::Instance instance;
+  instance.registration = std::move(*decoded);
+  instance.number = json.integer_or("number", 0);
+  instance.registered_at_ms = json.integer_or("registeredAt", 0);
+  instance.version = json.integer_or("version", 1);
+  if (auto status = read_word(json, "status", core::parse_instance_status, instance.status);
+      !status) {
+    return status;
+  }
+  instance.gpus = core::GpuLedger(instance.registration.gpus);
+  state.next_instance_number = std::max(state.next_instance_number, instance.number + 1);
+  const std::string id = instance.registration.id;
+  state.instances.emplace(id, std::move(instance));
+  return {};
+}
+
+base::Status decode_task(const Json& json, core::State& state) {
+  core::Task task;
+  task.id = json.string_or("id", "");
+  task.cluster = json.string_or("cluster", "");
+  task.instance_id = json.string_or("instance", "");
+  task.family = json.string_or("family", "");
+  task.revision = json.integer_or("revision", 0);
+  task.group = json.string_or("group", "");
+  task.started_by = json.string_or("startedBy", "");
+  if (auto overrides = decode_overrides(json.array_or_empty("overrides"))) {
+    task.overrides = std::move(*overrides);
+  } else {
+    return fail(overrides.error());
+  }
+  for (const Json& entry : json.array_or_empty("containers")) {
+    core::TaskContainer container;
+    container.name = entry.string_or("name", "");
+    container.id = entry.string_or("id", "");
+    if (const Json* code = entry.find("exitCode"); code != nullptr && code->is_integer()) {
+      container.exit_code = static_cast<int>(code->as_integer());
+    }
+    container.reason = entry.string_or("reason", "");
+    container.runtime_id = entry.string_or("runtimeId", "");
+    container.image_digest = entry.string_or("imageDigest", "");
+    container.gpu_uuids = decode_strings(entry.array_or_empty("gpus"));
+    if (auto status = read_word(entry, "status", core::parse_container_status, container.status);
+        !status) {
+      return status;
+    }
+    task.containers.push_back(std::move(container));
+  }
+  if (auto status = read_word(json, "lastStatus", core::parse_task_status, task.last_status);
+      !status) {
+    return status;
+  }
+  if (auto status =
+          read_word(json, "desiredStatus", core::parse_desired_status, task.desired_status);
+      !status) {
+    return status;
+  }
+  if (auto status = read_word(json, "stopCode", core::parse_stop_code, task.stop_code); !status) {
+    return status;
+  }
+  task.stopped_reason = json.string_or("stoppedReason", "");
+  task.version = json.integer_or("version", 1);
+  task.created_at_ms = json.integer_or("createdAt", 0);
+  task.started_at_ms = json.integer_or("startedAt", 0);
+  task.stopping_at_ms = json.integer_or("stoppingAt", 0);
+  task.execution_stopped_at_ms = json.integer_or("executionStoppedAt", 0);
+  task.stopped_at_ms = json.integer_or("stoppedAt", 0);
+  const std::string id = task.id;
+  state.tasks.emplace(id, std::move(task));
+  return {};
+}
+
+base::Status decode_token(const Json& json, core::State& state) {
+  core::ClientToken token;
+  token.key = json.string_or("key", "");
+  token.parameters = json.string_or("parameters", "");
+  token.created_at_ms = json.integer_or("createdAt", 0);
+  token.task_ids = decode_strings(json.array_or_empty("tasks"));
+  for (const Json& failure : json.array_or_empty("failures")) {
+    token.failures.push_back({failure.string_or("instance", ""), failure.string_or("reason", ""),
+                              failure.string_or("detail", "")});
+  }
+  const std::string key = token.key;
+  state.client_tokens.emplace(key, std::move(token));
+  return {};
+}
+
+base::Status decode_one(const std::string& key, const Json& json, core::State& state) {
+  if (json.integer_or("v", 0) > kRecordSchemaVersion || json.integer_or("v", 0) < 1) {
+    return fail(ErrorCode::kProtocol,
+                fmt::format("v: schema version {} is not one this cotenant reads (1 to {})",
+                            json.integer_or("v", 0), kRecordSchemaVersion));
+  }
+  const std::string kind = key.substr(0, key.find('/'));
+  if (kind == "cluster") {
+    const std::string name = json.string_or("name", "");
+    state.clusters[name] = core::Cluster{name, json.integer_or("createdAt", 0)};
+    return {};
+  }
+  if (kind == "taskdef") return decode_definition(json, state);
+  if (kind == "instance") return decode_instance(json, state);
+  if (kind == "task") return decode_task(json, state);
+  if (kind == "token") return decode_token(json, state);
+  return fail(ErrorCode::kProtocol, "the key is of no known kind");
+}
+
+// A task whose instance, definition or GPUs are not there cannot be accounted for.
+base::Status check_references(const core::State& state, const core::Task& task) {
+  const auto missing = [&](std::string_view what) {
+    return fail(ErrorCode::kProtocol, fmt::format("record task/{}: its {} has no record", task.id, what));
+  };
+  const core::TaskDefinitionPtr definition =
+      core::find_definition(state, task.family, task.revision);
+  if (definition == nullptr) return missing("task definition");
+  for (const core::TaskContainer& container : task.containers) {
+    if (core::find_container(*definition, container.name) == nullptr) return missing("container");
+  }
+  if (!core::holds_reservation(task)) return {};
+  const auto instance = state.instances.find(task.instance_id);
+  if (instance == state.instances.end()) return missing("container instance");
+  for (const core::TaskContainer& container : task.containers) {
+    for (const std::string& uuid : container.gpu_uuids) {
+      if (!instance->second.gpus.find(uuid)) return missing("GPU " + uuid);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string record_key(const core::RecordRef& ref) {
+  switch (ref.kind) {
+    case core::RecordKind::kCluster:
+      return "cluster/" + ref.id;
+    case core::RecordKind::kTaskDefinition:
+      return fmt::format("taskdef/{}/{:010}", ref.id, ref.revision);
+    case core::RecordKind::kInstance:
+      return "instance/" + ref.id;
+    case core::RecordKind::kTask:
+      return "task/" + ref.id;
+    case core::RecordKind::kClientToken:
+      return "token/" + ref.id;
+  }
+  return ref.id;
+}
+
+std::optional<std::string> encode_record(const core::State& state, const core::RecordRef& ref) {
+  switch (ref.kind) {
+    case core::RecordKind::kCluster: {
+      const auto found = state.clusters.find(ref.id);
+      if (found == state.clusters.end()) return std::nullopt;
+      return encode_cluster(found->second).dump();
+    }
+    case core::RecordKind::kTaskDefinition: {
+      const core::TaskDefinitionPtr definition = core::find_definition(state, ref.id, ref.revision);
+      if (definition == nullptr) return std::nullopt;
+      return encode_definition(*definition).dump();
+    }
+    case core::RecordKind::kInstance: {
+      const auto found = state.instances.find(ref.id);
+      if (found == state.instances.end()) return std::nullopt;
+      return encode_instance(found->second).dump();
+    }
+    case core::RecordKind::kTask: {
+      const auto found = state.tasks.find(ref.id);
+      if (found == state.tasks.end()) return std::nullopt;
+      return encode_task(found->second).dump();
+    }
+    case core::RecordKind::kClientToken: {
+      const auto found = state.client_tokens.find(ref.id);
+      if (found == state.client_tokens.end()) return std::nullopt;
+      return encode_token(found->second).dump();
+    }
+  }
+  return std::nullopt;
+}
+
+base::Result<core::State> decode_records(const std::map<std::string, std::string>& records) {
+  core::State state;
+  for (const auto& [key, value] : records) {
+    if (key.rfind("probe/", 0) == 0) continue;  // a write that only tried whether writes work
+    auto json = Json::parse(value);
+    if (json && !json->is_object()) json = fail(ErrorCode::kProtocol, "must be an object");
+    const base::Status status = json ? decode_one(key, *json, state) : fail(json.error());
+    if (!status) {
+      return fail(ErrorCode::kProtocol,
+                  fmt::format("record {}: {}", key, status.error().message));
+    }
+  }
+  for (const auto& [id, task] : state.tasks) {
+    if (auto status = check_references(state, task); !status) return fail(status.error());
+    if (core::holds_reservation(task)) core::reserve(state, task);
+  }
+  return state;
+}
+
+}  // namespace cotenant::codec

@@ -1,0 +1,30 @@
+// Pieces of JSON that records, agent messages and ECS responses have in common.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "codec/json.h"
+#include "core/instance.h"
+#include "core/task.h"
+
+namespace cotenant::codec {
+
+Json encode_strings(const std::vector<std::string>& strings);
+// Elements that are no strings are passed over.
+std::vector<std::string> decode_strings(const Json::Array& array);
+
+// [{"name": ..., "value": ...}], as ECS writes environments.
+Json encode_environment(const std::vector<core::EnvironmentVariable>& environment);
+std::vector<core::EnvironmentVariable> decode_environment(const Json::Array& array);
+
+// ECS: containerOverrides.
+Json encode_overrides(const std::vector<core::ContainerOverride>& overrides);
+base::Result<std::vector<core::ContainerOverride>> decode_overrides(const Json::Array& array);
+
+// Errors: kProtocol, naming the member.
+Json encode_registration(const core::InstanceRegistration& registration);
+base::Result<core::InstanceRegistration> decode_registration(const Json& json);
+
+}  // namespace cotenant::codec

@@ -1,0 +1,59 @@
+#include "composition.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "adapters/docker_runtime.h"
+#include "adapters/gpu_wiring.h"
+#include "adapters/mps_daemon.h"
+#include "adapters/nvml_driver.h"
+#include "adapters/sqlite_store.h"
+#include "net/http_client.h"
+
+namespace cotenant {
+namespace {
+
+constexpr const char* kDefaultDockerHost = "unix:///var/run/docker.sock";
+
+base::Result<std::unique_ptr<ports::Store>> open_store(const std::string& data_dir) {
+  auto store = adapters::SqliteStore::open(data_dir + "/cotenant.db");
+  if (!store) return base::fail(store.error());
+  return std::unique_ptr<ports::Store>(std::move(*store));
+}
+
+base::Result<std::unique_ptr<ports::ContainerRuntime>> make_runtime(const std::string& docker_host) {
+  const char* from_environment = std::getenv("DOCKER_HOST");
+  const std::string host = !docker_host.empty()          ? docker_host
+                           : from_environment != nullptr ? from_environment
+                                                         : kDefaultDockerHost;
+  auto client = net::make_http_client(host);
+  if (!client) {
+    return base::fail(client.error().code, "--docker-host: " + client.error().message);
+  }
+  return std::unique_ptr<ports::ContainerRuntime>(
+      std::make_unique<adapters::DockerRuntime>(std::move(*client)));
+}
+
+}  // namespace
+
+cli::Composition make_composition() {
+  cli::Composition composition;
+  composition.open_store = open_store;
+  composition.make_runtime = make_runtime;
+  composition.make_gpu_driver = [](const std::string& nvml_library) {
+    return std::make_unique<adapters::NvmlDriver>(nvml_library);
+  };
+  composition.make_gpu_wiring = [](const std::string& cdi_dir) {
+    return std::make_unique<adapters::CdiGpuWiring>(cdi_dir);
+  };
+  composition.make_mps_control = [](const cli::MpsOptions& options) {
+    adapters::MpsDaemonOptions daemon;
+    daemon.run_dir = options.run_dir;
+    daemon.control_binary = options.control_binary;
+    daemon.environment = options.environment;
+    return std::make_unique<adapters::MpsDaemon>(std::move(daemon));
+  };
+  return composition;
+}
+
+}  // namespace cotenant

@@ -1,0 +1,61 @@
+// A container instance: a node whose agent has registered, and what is left of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "core/gpu_ledger.h"
+#include "core/task_definition.h"
+
+namespace cotenant::core {
+
+// Advertised by an agent whose GPUs can be shared (ECS: an attribute without a value).
+inline constexpr std::string_view kSharingAttribute = "ecs.capability.gpu-sharing-mps";
+
+// Source of the spellings: ECS API reference, ContainerInstance.status.
+enum class InstanceStatus { kActive, kDraining, kInactive };
+std::string_view to_string(InstanceStatus status);
+std::optional<InstanceStatus> parse_instance_status(std::string_view text);
+
+// What an agent says of its machine when it joins. Durable.
+struct InstanceRegistration {
+  std::string id;  // chosen by the agent once, 32 hex digits
+  std::string cluster;
+  std::int64_t cpu_units = 0;
+  std::int64_t memory_mib = 0;
+  std::vector<int> reserved_ports;
+  std::vector<GpuDevice> gpus;  // in the driver's order
+  std::map<std::string, std::string> attributes;
+  std::string agent_version;
+  std::string engine_version;
+  std::string driver_version;
+  bool gpu_simulated = false;
+  friend bool operator==(const InstanceRegistration&, const InstanceRegistration&) = default;
+};
+
+struct Instance {
+  InstanceRegistration registration;
+  std::int64_t number = 0;  // in order of registration: breaks ties
+  InstanceStatus status = InstanceStatus::kActive;
+  base::TimeMs registered_at_ms = 0;
+  std::int64_t version = 1;
+
+  // What follows is not stored: it is derived from the tasks, or a fact of this moment.
+  bool agent_connected = false;
+  std::int64_t connection_epoch = 0;  // of the present connection; older ones are closed
+  std::int64_t used_cpu_units = 0;
+  std::int64_t used_memory_mib = 0;
+  GpuLedger gpus;
+  std::set<std::string> task_ids;  // those that hold a reservation
+
+  std::int64_t free_cpu_units() const { return registration.cpu_units - used_cpu_units; }
+  std::int64_t free_memory_mib() const { return registration.memory_mib - used_memory_mib; }
+};
+
+}  // namespace cotenant::core

@@ -1,0 +1,135 @@
+#include "core/state.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace cotenant::core {
+
+TaskDefinitionPtr find_definition(const State& state, const std::string& family,
+                                  std::int64_t revision) {
+  const auto found = state.families.find(family);
+  if (found == state.families.end()) return nullptr;
+  const auto at = found->second.revisions.find(revision);
+  return at == found->second.revisions.end() ? nullptr : at->second;
+}
+
+TaskDefinitionPtr latest_definition(const State& state, const std::string& family) {
+  const auto found = state.families.find(family);
+  if (found == state.families.end() || found->second.revisions.empty()) return nullptr;
+  return found->second.revisions.rbegin()->second;
+}
+
+TaskDefinitionPtr definition_of(const State& state, const Task& task) {
+  TaskDefinitionPtr definition = find_definition(state, task.family, task.revision);
+  COTENANT_ASSERT(definition != nullptr);
+  return definition;
+}
+
+std::vector<const Instance*> active_instances(const State& state, const std::string& cluster) {
+  std::vector<const Instance*> instances;
+  for (const auto& [id, instance] : state.instances) {
+    if (instance.registration.cluster == cluster && instance.status == InstanceStatus::kActive) {
+      instances.push_back(&instance);
+    }
+  }
+  std::sort(instances.begin(), instances.end(),
+            [](const Instance* a, const Instance* b) { return a->number < b->number; });
+  return instances;
+}
+
+ContainerDefinition with_override(ContainerDefinition definition,
+                                  const std::vector<ContainerOverride>& overrides) {
+  for (const ContainerOverride& entry : overrides) {
+    if (entry.name != definition.name) continue;
+    if (entry.command) definition.command = *entry.command;
+    for (const EnvironmentVariable& variable : entry.environment) {
+      const auto same = std::find_if(
+          definition.environment.begin(), definition.environment.end(),
+          [&](const EnvironmentVariable& existing) { return existing.name == variable.name; });
+      if (same == definition.environment.end()) {
+        definition.environment.push_back(variable);
+      } else {
+        same->value = variable.value;
+      }
+    }
+  }
+  return definition;
+}
+
+DesiredTask desired_task(const State& state, const Task& task) {
+  const TaskDefinitionPtr definition = definition_of(state, task);
+  DesiredTask desired;
+  desired.task_id = task.id;
+  desired.family = task.family;
+  desired.revision = task.revision;
+  desired.network_mode = definition->network_mode;
+  desired.stop = task.desired_status == DesiredStatus::kStopped;
+  for (const TaskContainer& container : task.containers) {
+    const ContainerDefinition* part = find_container(*definition, container.name);
+    COTENANT_ASSERT(part != nullptr);
+    desired.containers.push_back({container.id, with_override(*part, task.overrides),
+                                  container.gpu_uuids,
+                                  container.status >= ContainerStatus::kRunning});
+  }
+  return desired;
+}
+
+std::vector<DesiredTask> desired_tasks(const State& state, const std::string& instance_id) {
+  std::vector<DesiredTask> desired;
+  const auto found = state.instances.find(instance_id);
+  if (found == state.instances.end()) return desired;
+  for (const std::string& task_id : found->second.task_ids) {
+    desired.push_back(desired_task(state, state.tasks.at(task_id)));
+  }
+  return desired;
+}
+
+void reserve(State& state, const Task& task) {
+  Instance& instance = state.instances.at(task.instance_id);
+  const TaskNeed need = task_need(*definition_of(state, task));
+  const bool fresh = instance.task_ids.insert(task.id).second;
+  COTENANT_ASSERT(fresh);
+  instance.used_cpu_units += need.cpu_units;
+  instance.used_memory_mib += need.memory_mib;
+
+  // The task's containers say which GPUs; several sharing containers name the same one.
+  std::set<std::string> uuids;
+  for (const TaskContainer& container : task.containers) {
+    uuids.insert(container.gpu_uuids.begin(), container.gpu_uuids.end());
+  }
+  for (const std::string& uuid : uuids) {
+    const auto gpu = instance.gpus.find(uuid);
+    COTENANT_ASSERT(gpu.has_value());
+    if (need.gpu.is_shared()) {
+      instance.gpus.reserve_share(*gpu, task.id, need.gpu.shared_memory_mib,
+                                  need.gpu.shared_containers);
+    } else {
+      instance.gpus.reserve_whole(*gpu, task.id);
+    }
+  }
+}
+
+void release(State& state, const Task& task) {
+  Instance& instance = state.instances.at(task.instance_id);
+  const TaskNeed need = task_need(*definition_of(state, task));
+  const std::size_t erased = instance.task_ids.erase(task.id);
+  COTENANT_ASSERT(erased == 1);
+  instance.used_cpu_units -= need.cpu_units;
+  instance.used_memory_mib -= need.memory_mib;
+  instance.gpus.release(task.id);
+}
+
+TaskCounts count_tasks(const State& state, const Instance& instance) {
+  TaskCounts counts;
+  for (const std::string& task_id : instance.task_ids) {
+    const TaskStatus status = state.tasks.at(task_id).last_status;
+    if (status == TaskStatus::kPending) ++counts.pending;
+    if (status == TaskStatus::kRunning) ++counts.running;
+  }
+  return counts;
+}
+
+}  // namespace cotenant::core

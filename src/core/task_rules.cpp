@@ -1,0 +1,286 @@
+// RunTask, StopTask, and what agents report of tasks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "core/placement.h"
+#include "core/reducer_rules.h"
+
+namespace cotenant::core::rules {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+Result<TaskDefinitionPtr> require_definition(const State& state,
+                                                 const base::TaskDefinitionRef& ref) {
+  const TaskDefinitionPtr definition = ref.revision
+                                           ? find_definition(state, ref.family, *ref.revision)
+                                           : latest_definition(state, ref.family);
+  if (definition != nullptr) return definition;
+  const std::string name =
+      ref.revision ? fmt::format("{}:{}", ref.family, *ref.revision) : ref.family;
+  return fail(ErrorCode::kClient,
+              fmt::format("taskDefinition: '{}' is not registered; RegisterTaskDefinition makes it",
+                          name));
+}
+
+base::Status check_overrides(const TaskDefinition& definition,
+                             const std::vector<ContainerOverride>& overrides) {
+  for (std::size_t i = 0; i < overrides.size(); ++i) {
+    if (find_container(definition, overrides[i].name) != nullptr) continue;
+    std::string names;
+    for (const ContainerDefinition& container : definition.containers) {
+      names += (names.empty() ? "" : ", ") + container.name;
+    }
+    return fail(ErrorCode::kInvalidParameter,
+                fmt::format("overrides.containerOverrides[{}].name: '{}' is no container of {}:{}, "
+                            "which has {}",
+                            i, overrides[i].name, definition.family, definition.revision, names));
+  }
+  return {};
+}
+
+// Hands the placement's GPUs to the task's containers: all sharing containers get the one GPU; whole
+// GPUs are dealt out in the order of the containers.
+std::vector<TaskContainer> make_containers(const TaskDefinition& definition,
+                                           const Placement& placement, const GpuLedger& ledger,
+                                           base::Prng& prng) {
+  std::vector<TaskContainer> containers;
+  std::size_t dealt = 0;
+  for (const ContainerDefinition& part : definition.containers) {
+    TaskContainer container;
+    container.name = part.name;
+    container.id = prng.next_hex_id();
+    std::size_t count = 0;
+    if (std::holds_alternative<SharedGpu>(part.gpu)) {
+      container.gpu_uuids.push_back(ledger.device(placement.gpus.front()).uuid);
+    } else if (const auto* whole = std::get_if<WholeGpus>(&part.gpu)) {
+      count = whole->all ? placement.gpus.size() : static_cast<std::size_t>(whole->count);
+    }
+    for (; count > 0; --count) {
+      container.gpu_uuids.push_back(ledger.device(placement.gpus[dealt++]).uuid);
+    }
+    containers.push_back(std::move(container));
+  }
+  return containers;
+}
+
+Task make_task(const State& state, const RunTask& command, const TaskDefinition& definition,
+               const Placement& placement, const Context& context) {
+  Task task;
+  task.id = context.prng.next_hex_id();
+  task.cluster = command.cluster;
+  task.instance_id = placement.instance_id;
+  task.family = definition.family;
+  task.revision = definition.revision;
+  task.group = command.group.empty() ? "family:" + definition.family : command.group;
+  task.started_by = command.started_by;
+  task.overrides = command.overrides;
+  task.created_at_ms = context.now_ms;
+  task.containers = make_containers(definition, placement,
+                                    state.instances.at(placement.instance_id).gpus, context.prng);
+  return task;
+}
+
+std::string token_key(const RunTask& command) {
+  return command.cluster + "/" + command.client_token;
+}
+
+// Asks that the task ends. Called again, it keeps the first reason.
+void begin_stop(Task& task, StopCode code, std::string stopped_reason, base::TimeMs now_ms) {
+  if (task.desired_status == DesiredStatus::kStopped) return;
+  task.desired_status = DesiredStatus::kStopped;
+  task.stop_code = code;
+  task.stopped_reason = std::move(stopped_reason);
+  task.stopping_at_ms = now_ms;
+}
+
+// Folds one report into the container. Status only moves up its ladder.
+bool observe_container(TaskContainer& container, const ContainerObservation& seen) {
+  if (container.status == ContainerStatus::kStopped || seen.status < container.status) return false;
+  TaskContainer updated = container;
+  updated.status = seen.status;
+  updated.exit_code = seen.exit_code;
+  updated.reason = seen.reason.substr(0, base::limits::kReasonChars);
+  if (!seen.runtime_id.empty()) updated.runtime_id = seen.runtime_id;
+  if (!seen.image_digest.empty()) updated.image_digest = seen.image_digest;
+  const bool changed = updated.status != container.status ||
+                       updated.exit_code != container.exit_code ||
+                       updated.reason != container.reason ||
+                       updated.runtime_id != container.runtime_id ||
+                       updated.image_digest != container.image_digest;
+  container = std::move(updated);
+  return changed;
+}
+
+// An essential container that has stopped ends its task.
+void end_if_essential_stopped(Task& task, const TaskDefinition& definition, base::TimeMs now_ms) {
+  for (const TaskContainer& container : task.containers) {
+    const ContainerDefinition* part = find_container(definition, container.name);
+    COTENANT_ASSERT(part != nullptr);
+    if (container.status != ContainerStatus::kStopped || !part->essential) continue;
+    if (container.exit_code) {
+      begin_stop(task, StopCode::kEssentialContainerExited, "Essential container in task exited",
+                 now_ms);
+    } else {
+      begin_stop(task, StopCode::kTaskFailedToStart,
+                 container.reason.empty() ? "Task failed to start" : container.reason, now_ms);
+    }
+    return;
+  }
+}
+
+// The task stands where its least advanced container stands (a stopped one has been through RUNNING).
+TaskStatus ladder(const Task& task) {
+  const auto all = [&](ContainerStatus at_least) {
+    return std::all_of(task.containers.begin(), task.containers.end(),
+                       [&](const TaskContainer& c) { return c.status >= at_least; });
+  };
+  if (all(ContainerStatus::kStopped)) return TaskStatus::kStopped;
+  if (task.desired_status == DesiredStatus::kStopped) return TaskStatus::kStopping;
+  return all(ContainerStatus::kRunning) ? TaskStatus::kRunning : TaskStatus::kPending;
+}
+
+// Containers may all have ended without an essential one among those that report (a task of
+// non-essential containers cannot be registered), or before anybody asked for a stop.
+void settle(State& state, Task& task, base::TimeMs now_ms) {
+  const TaskStatus next = std::max(task.last_status, ladder(task));
+  if (next >= TaskStatus::kRunning && task.started_at_ms == 0 &&
+      std::any_of(task.containers.begin(), task.containers.end(), [](const TaskContainer& c) {
+        return c.status == ContainerStatus::kRunning || c.exit_code.has_value();
+      })) {
+    task.started_at_ms = now_ms;
+  }
+  if (next == task.last_status) return;
+  if (next == TaskStatus::kStopped) {
+    task.execution_stopped_at_ms = now_ms;
+    task.stopped_at_ms = now_ms;
+    release(state, task);
+  }
+  task.last_status = next;
+}
+
+}  // namespace
+
+Result<Outcome> run_task(State& state, const RunTask& command, const Context& context) {
+  if (auto status = require_cluster(state, command.cluster); !status) return fail(status.error());
+
+  Outcome outcome;
+  if (!command.client_token.empty()) {
+    const auto known = state.client_tokens.find(token_key(command));
+    if (known != state.client_tokens.end()) {
+      if (known->second.parameters != command.parameters_digest) {
+        return fail(ErrorCode::kConflict,
+                    fmt::format("clientToken: '{}' was used within 24 hours with other parameters; "
+                                "use a new token for a new request",
+                                command.client_token));
+      }
+      outcome.reply = RunTaskReply{known->second.task_ids, known->second.failures};
+      return outcome;
+    }
+    if (state.client_tokens.size() >= base::limits::kClientTokens) {
+      return fail(ErrorCode::kThrottling,
+                  fmt::format("clientToken: {} tokens are remembered already; call without a token, "
+                              "or later",
+                              base::limits::kClientTokens));
+    }
+  }
+
+  const auto definition = require_definition(state, command.definition);
+  if (!definition) return fail(definition.error());
+  if (auto status = check_overrides(**definition, command.overrides); !status) {
+    return fail(status.error());
+  }
+  if (active_instances(state, command.cluster).empty()) {
+    return fail(ErrorCode::kInvalidParameter,
+                fmt::format("cluster: No Container Instances were found in your cluster '{}'; start "
+                            "an agent that joins it",
+                            command.cluster));
+  }
+
+  RunTaskReply reply;
+  const TaskNeed need = task_need(**definition);
+  for (int copy = 0; copy < command.count; ++copy) {
+    const auto placement = place(active_instances(state, command.cluster), need);
+    if (!placement) {
+      const PlacementRefusal& refusal = placement.error();
+      reply.failures.push_back(
+          {refusal.instance_id, std::string(reason(refusal.test)), refusal.detail});
+      continue;
+    }
+    Task task = make_task(state, command, **definition, *placement, context);
+    reply.task_ids.push_back(task.id);
+    outcome.effects.changed_records.insert({RecordKind::kTask, task.id});
+    outcome.effects.notify_tasks[task.instance_id].insert(task.id);
+    const auto [at, fresh] = state.tasks.emplace(task.id, std::move(task));
+    COTENANT_ASSERT(fresh);
+    reserve(state, at->second);
+  }
+  // A call that placed nothing may be tried again with the same token.
+  if (!command.client_token.empty() && !reply.task_ids.empty()) {
+    ClientToken token{token_key(command), command.parameters_digest, context.now_ms,
+                      reply.task_ids, reply.failures};
+    outcome.effects.changed_records.insert({RecordKind::kClientToken, token.key});
+    state.client_tokens.emplace(token.key, std::move(token));
+  }
+  outcome.reply = std::move(reply);
+  return outcome;
+}
+
+Result<Outcome> stop_task(State& state, const StopTask& command, const Context& context) {
+  if (auto status = require_cluster(state, command.cluster); !status) return fail(status.error());
+  const auto found = state.tasks.find(command.task_id);
+  if (found == state.tasks.end() || found->second.cluster != command.cluster) {
+    return fail(ErrorCode::kInvalidParameter,
+                fmt::format("task: '{}' was not found in cluster '{}'", command.task_id,
+                            command.cluster));
+  }
+  Task& task = found->second;
+  Outcome outcome;
+  outcome.reply = TaskReply{task.id};
+  if (task.desired_status == DesiredStatus::kStopped) return outcome;
+  begin_stop(task, StopCode::kUserInitiated,
+             command.reason.empty() ? "Task stopped by user" : command.reason, context.now_ms);
+  ++task.version;
+  outcome.effects.changed_records.insert({RecordKind::kTask, task.id});
+  outcome.effects.notify_tasks[task.instance_id].insert(task.id);
+  return outcome;
+}
+
+Result<Outcome> observe_tasks(State& state, const ObserveTasks& command, const Context& context) {
+  Outcome outcome;
+  for (const TaskObservation& observation : command.tasks) {
+    const auto found = state.tasks.find(observation.task_id);
+    // Unknown, someone else's, or done: the desired state that the agent gets does not contain it, and
+    // it cleans up by that.
+    if (found == state.tasks.end() || found->second.instance_id != command.instance_id ||
+        !holds_reservation(found->second)) {
+      continue;
+    }
+    Task& task = found->second;
+    const DesiredStatus desired_before = task.desired_status;
+    const TaskStatus status_before = task.last_status;
+    bool changed = false;
+    for (const ContainerObservation& seen : observation.containers) {
+      if (TaskContainer* container = find_container(task, seen.name)) {
+        changed = observe_container(*container, seen) || changed;
+      }
+    }
+    end_if_essential_stopped(task, *definition_of(state, task), context.now_ms);
+    settle(state, task, context.now_ms);
+
+    if (!changed && task.last_status == status_before) continue;
+    ++task.version;
+    outcome.effects.changed_records.insert({RecordKind::kTask, task.id});
+    if (task.desired_status != desired_before || task.last_status == TaskStatus::kStopped) {
+      outcome.effects.notify_tasks[task.instance_id].insert(task.id);
+    }
+  }
+  return outcome;
+}
+
+}  // namespace cotenant::core::rules

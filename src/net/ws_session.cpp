@@ -1,0 +1,457 @@
+#include "net/ws_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/websocket/stream.hpp>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/log.h"
+
+namespace cotenant::net {
+namespace {
+
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+namespace websocket = boost::beast::websocket;
+using TimePoint = SteadyClock::time_point;
+using UpgradeRequest = http::request<http::string_body>;
+
+// A close frame has 125 bytes, 2 of them for the code (RFC 6455, 5.5); ports::WebSocket promises
+// 120.
+constexpr std::size_t kCloseReasonBytes = 120;
+// Written messages are cut into frames of this size, so that pings can go out in between.
+constexpr std::size_t kWriteFrameBytes = std::size_t{16} * 1024;
+// A read buffer that one large message has made larger than this is given back.
+constexpr std::size_t kIdleBufferBytes = std::size_t{64} * 1024;
+
+// At most kCloseReasonBytes and no character cut in two: the peer must check that it is UTF-8.
+std::string_view cut_reason(std::string_view reason) {
+  if (reason.size() <= kCloseReasonBytes) return reason;
+  std::size_t end = kCloseReasonBytes;
+  while (end > 0 && (static_cast<unsigned char>(reason[end]) & 0xc0) == 0x80) --end;
+  return reason.substr(0, end);
+}
+
+// What senders and the session share. Bounds are checked here, at send(), so that nothing piles up
+// on the way to the strand.
+struct Outbox {
+  std::mutex mutex;
+  std::deque<std::string> frames;
+  std::size_t bytes = 0;  // with the one that is being written
+  bool ended = false;
+  bool urgent = false;  // do not send what is queued
+  bool wake_posted = false;
+  std::uint16_t code = websocket::close_code::normal;
+  std::string reason;
+
+  // With the lock held. The first reason counts.
+  void end(std::uint16_t close_code, std::string why, bool at_once) {
+    if (ended) return;
+    ended = true;
+    urgent = at_once;
+    code = close_code;
+    reason = std::move(why);
+    if (at_once) frames.clear();
+  }
+};
+
+class WsSession final : public Session, public std::enable_shared_from_this<WsSession> {
+ public:
+  WsSession(std::shared_ptr<SessionRegistry> sessions, StreamSocket socket,
+            std::shared_ptr<ports::WebSocketListener> listener, const WebSocketOptions& options)
+      : sessions_(std::move(sessions)),
+        stream_(std::move(socket)),
+        timer_(stream_.get_executor()),
+        listener_(std::move(listener)),
+        options_(options) {}
+
+  asio::any_io_executor executor() override { return stream_.get_executor(); }
+  void shut_down() override;
+
+  void accept(UpgradeRequest request);
+  void handshake(WebSocketHandshake handshake, HandshakeDone done);
+  void pump();
+  const std::shared_ptr<Outbox>& outbox() const { return outbox_; }
+  const WebSocketOptions& options() const { return options_; }
+
+ private:
+  void begin();
+  void open();
+  void read();
+  void on_read(ErrorCode error);
+  void deliver();
+  void end(websocket::close_code code, std::string reason, bool at_once);
+  void send_close();
+  void ping();
+  void arm_timer();
+  void on_timer();
+  void finish(std::string reason, base::ErrorCode code = base::ErrorCode::kIo);
+  std::string describe(ErrorCode error) const;
+
+  const std::shared_ptr<SessionRegistry> sessions_;
+  websocket::stream<StreamSocket> stream_;
+  asio::steady_timer timer_;
+  std::shared_ptr<ports::WebSocketListener> listener_;
+  const WebSocketOptions options_;
+  const std::shared_ptr<Outbox> outbox_ = std::make_shared<Outbox>();
+
+  // The handshake.
+  UpgradeRequest upgrade_;
+  WebSocketHandshake handshake_;
+  websocket::response_type answer_;
+  HandshakeDone done_;
+  TimePoint handshake_deadline_;
+
+  // All below: the strand only.
+  beast::flat_buffer buffer_;
+  std::string writing_text_;
+  bool opened_ = false;
+  bool writing_ = false;
+  bool pinging_ = false;
+  bool close_sent_ = false;
+  bool stopping_ = false;
+  bool finished_ = false;
+  TimePoint last_seen_;
+  TimePoint next_ping_;
+  std::optional<TimePoint> close_deadline_;
+};
+
+// What the application holds.
+class Handle final : public ports::WebSocket {
+ public:
+  Handle(std::shared_ptr<SessionRegistry> sessions, const std::shared_ptr<WsSession>& session)
+      : sessions_(std::move(sessions)),
+        session_(session),
+        outbox_(session->outbox()),
+        options_(session->options()) {}
+
+  void send(std::string text) override {
+    {
+      const std::lock_guard lock(outbox_->mutex);
+      if (outbox_->ended) return;
+      if (text.size() > options_.frame_bytes) {
+        outbox_->end(websocket::close_code::too_big,
+                     fmt::format("an outgoing message has {} bytes, the limit is {}", text.size(),
+                                 options_.frame_bytes),
+                     /*at_once=*/true);
+      } else if (outbox_->frames.size() >= options_.queue_frames ||
+                 outbox_->bytes + text.size() > options_.queue_bytes) {
+        outbox_->end(websocket::close_code::policy_error,
+                     fmt::format("the peer reads too slowly: {} bytes in {} messages wait for it",
+                                 outbox_->bytes, outbox_->frames.size()),
+                     /*at_once=*/true);
+      } else {
+        outbox_->bytes += text.size();
+        outbox_->frames.push_back(std::move(text));
+      }
+      if (std::exchange(outbox_->wake_posted, true)) return;
+    }
+    wake();
+  }
+
+  void close(std::string reason) override {
+    {
+      const std::lock_guard lock(outbox_->mutex);
+      outbox_->end(websocket::close_code::normal, std::move(reason), /*at_once=*/false);
+      if (std::exchange(outbox_->wake_posted, true)) return;
+    }
+    wake();
+  }
+
+ private:
+  void wake() {
+    sessions_->post(session_, [](WsSession& session) { session.pump(); });
+  }
+
+  const std::shared_ptr<SessionRegistry> sessions_;
+  const std::weak_ptr<WsSession> session_;
+  const std::shared_ptr<Outbox> outbox_;
+  const WebSocketOptions options_;
+};
+
+void WsSession::begin() {
+  stream_.read_message_max(options_.frame_bytes);
+  stream_.auto_fragment(true);
+  stream_.write_buffer_bytes(kWriteFrameBytes);
+  stream_.text(true);
+  // Runs inside reads, hence on the strand.
+  stream_.control_callback(
+      [this](websocket::frame_type, beast::string_view) { last_seen_ = SteadyClock::now(); });
+  last_seen_ = SteadyClock::now();
+  handshake_deadline_ = last_seen_ + options_.handshake_timeout;
+  arm_timer();
+}
+
+void WsSession::accept(UpgradeRequest request) {
+  begin();
+  upgrade_ = std::move(request);
+  stream_.async_accept(upgrade_, [self = shared_from_this()](ErrorCode error) {
+    if (self->finished_) return;
+    if (error) return self->finish(self->describe(error));
+    self->open();
+  });
+}
+
+void WsSession::handshake(WebSocketHandshake handshake, HandshakeDone done) {
+  handshake_ = std::move(handshake);
+  done_ = std::move(done);
+  begin();
+  stream_.set_option(websocket::stream_base::decorator([this](websocket::request_type& request) {
+    request.set(http::field::user_agent, "cotenant");
+    for (const ports::HttpHeader& header : handshake_.headers) {
+      request.set(header.name, header.value);
+    }
+  }));
+  stream_.async_handshake(
+      answer_, handshake_.host, handshake_.target, [self = shared_from_this()](ErrorCode error) {
+        if (self->finished_) return;
+        if (error == websocket::error::upgrade_declined) {
+          return self->finish(
+              fmt::format("the server answered {} to the upgrade: {}", self->answer_.result_int(),
+                          self->answer_.body().substr(0, 1024)),
+              base::ErrorCode::kProtocol);
+        }
+        if (error) return self->finish(self->describe(error));
+        self->open();
+      });
+}
+
+void WsSession::open() {
+  opened_ = true;
+  upgrade_ = {};
+  last_seen_ = SteadyClock::now();
+  next_ping_ = last_seen_ + options_.ping_interval;
+  arm_timer();
+  auto handle = std::make_shared<Handle>(sessions_, shared_from_this());
+  if (auto done = std::exchange(done_, nullptr)) done(handle);
+  try {
+    listener_->on_open(std::move(handle));
+  } catch (...) {
+    base::log::error("net: a WebSocket listener threw in on_open");
+    end(websocket::close_code::internal_error, "the listener failed", /*at_once=*/true);
+  }
+  // The listener may have taken its time, in which nothing could be read.
+  last_seen_ = SteadyClock::now();
+  read();
+}
+
+void WsSession::read() {
+  stream_.async_read_some(buffer_, 0, [self = shared_from_this()](ErrorCode error, std::size_t) {
+    self->on_read(error);
+  });
+}
+
+void WsSession::on_read(ErrorCode error) {
+  if (finished_) return;
+  if (error) return finish(describe(error));
+  last_seen_ = SteadyClock::now();
+  if (stream_.got_binary()) {
+    end(websocket::close_code::unknown_data, "only text frames are accepted", /*at_once=*/true);
+  }
+  if (stream_.is_message_done()) deliver();
+  read();
+}
+
+void WsSession::deliver() {
+  bool ended = false;
+  {
+    const std::lock_guard lock(outbox_->mutex);
+    ended = outbox_->ended;
+  }
+  if (!ended) {
+    const auto data = buffer_.cdata();
+    try {
+      listener_->on_text(std::string_view(static_cast<const char*>(data.data()), data.size()));
+    } catch (...) {
+      base::log::error("net: a WebSocket listener threw in on_text");
+      end(websocket::close_code::internal_error, "the listener failed", /*at_once=*/true);
+    }
+    last_seen_ = SteadyClock::now();
+  }
+  buffer_.consume(buffer_.size());
+  if (buffer_.capacity() > kIdleBufferBytes) buffer_.shrink_to_fit();
+}
+
+void WsSession::end(websocket::close_code code, std::string reason, bool at_once) {
+  {
+    const std::lock_guard lock(outbox_->mutex);
+    outbox_->end(code, std::move(reason), at_once);
+  }
+  pump();
+}
+
+void WsSession::pump() {
+  if (finished_ || !opened_) return;
+  bool close_now = false;
+  {
+    const std::lock_guard lock(outbox_->mutex);
+    outbox_->wake_posted = false;
+    if (outbox_->ended && !close_deadline_) {
+      close_deadline_ =
+          SteadyClock::now() +
+          (stopping_ ? std::min(options_.close_timeout, kStopGrace) : options_.close_timeout);
+      arm_timer();
+    }
+    close_now = outbox_->ended && (outbox_->urgent || (!writing_ && outbox_->frames.empty()));
+    if (!close_now && !close_sent_ && !writing_ && !outbox_->frames.empty()) {
+      writing_text_ = std::move(outbox_->frames.front());
+      outbox_->frames.pop_front();
+      writing_ = true;
+    } else if (!close_now) {
+      return;
+    }
+  }
+  if (close_now) return send_close();
+  stream_.async_write(asio::buffer(writing_text_),
+                      [self = shared_from_this()](ErrorCode error, std::size_t) {
+                        self->writing_ = false;
+                        {
+                          const std::lock_guard lock(self->outbox_->mutex);
+                          self->outbox_->bytes -= self->writing_text_.size();
+                        }
+                        self->writing_text_ = {};
+                        // A broken connection also fails the pending read, which ends the session
+                        // with its reason.
+                        if (!error) self->pump();
+                      });
+}
+
+void WsSession::send_close() {
+  if (std::exchange(close_sent_, true)) return;
+  websocket::close_reason reason;
+  {
+    const std::lock_guard lock(outbox_->mutex);
+    reason.code = outbox_->code;
+    const std::string_view text = cut_reason(outbox_->reason);
+    reason.reason.assign(text.data(), text.size());
+  }
+  stream_.async_close(reason, [self = shared_from_this()](ErrorCode error) {
+    if (!self->finished_) self->finish(self->describe(error));
+  });
+}
+
+void WsSession::ping() {
+  if (pinging_ || close_sent_) return;
+  pinging_ = true;
+  stream_.async_ping({}, [self = shared_from_this()](ErrorCode) { self->pinging_ = false; });
+}
+
+void WsSession::arm_timer() {
+  TimePoint due = handshake_deadline_;
+  if (opened_) {
+    due = std::min(last_seen_ + options_.dead_after, next_ping_);
+    if (close_deadline_) due = std::min(due, *close_deadline_);
+  }
+  timer_.expires_at(due);
+  timer_.async_wait([self = shared_from_this()](ErrorCode error) {
+    if (!error && !self->finished_) self->on_timer();
+  });
+}
+
+void WsSession::on_timer() {
+  const TimePoint now = SteadyClock::now();
+  if (!opened_) {
+    if (now >= handshake_deadline_) {
+      return finish("no handshake in time", base::ErrorCode::kTimeout);
+    }
+  } else {
+    if (close_deadline_ && now >= *close_deadline_) return finish("no closing handshake in time");
+    if (now >= last_seen_ + options_.dead_after) {
+      return finish(
+          fmt::format("dead: nothing was received for {} ms", options_.dead_after.count()));
+    }
+    if (now >= next_ping_) {
+      ping();
+      next_ping_ = now + options_.ping_interval;
+    }
+  }
+  arm_timer();
+}
+
+void WsSession::shut_down() {
+  if (finished_) return;
+  stopping_ = true;
+  if (!opened_) return finish("stopped", base::ErrorCode::kUnavailable);
+  if (close_deadline_) {
+    close_deadline_ = std::min(*close_deadline_, SteadyClock::now() + kStopGrace);
+    arm_timer();
+  }
+  end(websocket::close_code::going_away, "this side is stopping", /*at_once=*/false);
+}
+
+std::string WsSession::describe(ErrorCode error) const {
+  if (error == websocket::error::closed) {
+    const websocket::close_reason& reason = stream_.reason();
+    return fmt::format("closed by the peer ({}): {}", reason.code,
+                       std::string_view(reason.reason.data(), reason.reason.size()));
+  }
+  if (error == websocket::error::message_too_big) {
+    return fmt::format("the peer sent a message of more than {} bytes", options_.frame_bytes);
+  }
+  if (error == asio::error::eof) return "the peer closed the connection";
+  return error.message();
+}
+
+void WsSession::finish(std::string reason, base::ErrorCode code) {
+  if (std::exchange(finished_, true)) return;
+  timer_.cancel();
+  ErrorCode ignored;
+  beast::get_lowest_layer(stream_).close(ignored);
+  {
+    const std::lock_guard lock(outbox_->mutex);
+    if (outbox_->ended) reason = outbox_->reason;
+    outbox_->ended = true;
+    outbox_->frames.clear();
+  }
+  const auto listener = std::move(listener_);
+  if (auto done = std::exchange(done_, nullptr)) done(base::fail(code, reason));
+  if (opened_) {
+    try {
+      listener->on_closed(reason);
+    } catch (...) {
+      base::log::error("net: a WebSocket listener threw in on_closed");
+    }
+  }
+  sessions_->remove(this);
+}
+
+}  // namespace
+
+void accept_websocket(const std::shared_ptr<SessionRegistry>& sessions, StreamSocket socket,
+                      UpgradeRequest request, std::shared_ptr<ports::WebSocketListener> listener,
+                      const WebSocketOptions& options) {
+  auto session =
+      std::make_shared<WsSession>(sessions, std::move(socket), std::move(listener), options);
+  if (!sessions->add(session)) return;
+  asio::dispatch(session->executor(), [session, moved = std::move(request)]() mutable {
+    session->accept(std::move(moved));
+  });
+}
+
+std::weak_ptr<Session> open_websocket(const std::shared_ptr<SessionRegistry>& sessions,
+                                      StreamSocket socket, WebSocketHandshake handshake,
+                                      std::shared_ptr<ports::WebSocketListener> listener,
+                                      const WebSocketOptions& options, HandshakeDone done) {
+  auto session =
+      std::make_shared<WsSession>(sessions, std::move(socket), std::move(listener), options);
+  if (!sessions->add(session)) {
+    done(base::fail(base::ErrorCode::kUnavailable, "the client is stopping"));
+    return {};
+  }
+  asio::dispatch(session->executor(),
+                 [session, moved = std::move(handshake), then = std::move(done)]() mutable {
+                   session->handshake(std::move(moved), std::move(then));
+                 });
+  return session;
+}
+
+}  // namespace cotenant::net

@@ -1,0 +1,102 @@
+// What the agent asks of a container engine. Implemented by adapters/docker_runtime.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace cotenant::ports {
+
+struct EngineInfo {
+  std::string name;     // "Docker Engine"
+  std::string version;  // "20.10.24"
+  std::int64_t cpu_count = 0;
+  std::int64_t memory_mib = 0;
+  bool has_bridge = false;                 // the default bridge network exists
+  std::vector<std::string> cdi_spec_dirs;  // empty: the engine knows no CDI
+  std::vector<std::string> runtimes;       // "runc", "nvidia", ...
+};
+
+struct Mount {
+  std::string source;
+  std::string target;
+  bool read_only = false;
+};
+
+struct DeviceNode {
+  std::string host_path;
+  std::string container_path;
+  std::string permissions = "rwm";
+};
+
+struct EnvironmentVariable {
+  std::string name;
+  std::string value;
+};
+
+enum class NetworkMode { kBridge, kHost, kNone };
+
+struct ContainerSpec {
+  std::string name;   // the engine's name for it, unique on the engine
+  std::string image;  // must be there already
+  std::vector<std::string> entry_point;  // empty: the image's
+  std::vector<std::string> command;      // empty: the image's
+  std::vector<EnvironmentVariable> environment;
+  std::map<std::string, std::string> labels;
+  std::string working_directory;
+  std::int64_t cpu_units = 0;               // 0: the engine's default shares
+  std::int64_t memory_mib = 0;              // hard limit; 0: none
+  std::int64_t memory_reservation_mib = 0;  // soft limit; 0: none
+  NetworkMode network_mode = NetworkMode::kBridge;
+  std::vector<Mount> mounts;
+  std::vector<DeviceNode> device_nodes;
+  std::vector<std::string> cdi_devices;  // "nvidia.com/gpu=GPU-..."
+  std::string runtime;                   // empty: the engine's default
+};
+
+enum class ContainerPhase { kCreated, kRunning, kStopped };
+
+struct ContainerState {
+  std::string id;
+  std::string name;
+  std::string image;
+  std::string image_digest;
+  std::map<std::string, std::string> labels;
+  ContainerPhase phase = ContainerPhase::kCreated;
+  std::optional<int> exit_code;  // when kStopped and the process ever ran
+  bool oom_killed = false;
+  std::string error;  // the engine's own text when the process could not be started
+  base::TimeMs started_at_ms = 0;
+  base::TimeMs finished_at_ms = 0;
+};
+
+// Blocking calls, any thread. Errors: kUnavailable (the engine does not answer), kTimeout, kNotFound
+// (no such container or image: the message says which), kConflict (the name is taken), kClient (the
+// engine refuses the request; its text is passed on), kProtocol.
+class ContainerRuntime {
+ public:
+  virtual ~ContainerRuntime() = default;
+  virtual base::Result<EngineInfo> info() = 0;
+  // All containers, running or not, that carry label == value.
+  virtual base::Result<std::vector<ContainerState>> list(const std::string& label,
+                                                         const std::string& value) = 0;
+  virtual base::Result<std::string> create(const ContainerSpec& spec) = 0;  // the container's id
+  virtual base::Status start(const std::string& id) = 0;
+  // SIGTERM (or the image's STOPSIGNAL), then SIGKILL after `timeout_s`. Stopped already: success.
+  virtual base::Status stop(const std::string& id, std::int64_t timeout_s) = 0;
+  // Removes a stopped container and its anonymous volumes. Gone already: success.
+  virtual base::Status remove(const std::string& id) = 0;
+  // Calls `on_change` whenever a container that carries label == value changed, until `stop`; returns
+  // an error when the engine goes away. Events may be lost between calls: list() is the truth.
+  virtual base::Status watch(const std::string& label, const std::string& value,
+                             const std::function<void()>& on_change, std::stop_token stop) = 0;
+};
+
+}  // namespace cotenant::ports

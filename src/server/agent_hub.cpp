@@ -1,0 +1,157 @@
+#include "server/agent_hub.h"
+
+#include <fmt/format.h>
+
+#include <mutex>
+#include <utility>
+#include <variant>
+
+#include "base/log.h"
+#include "codec/agent_message.h"
+
+namespace cotenant::server {
+
+class AgentSession final : public ports::WebSocketListener,
+                           public std::enable_shared_from_this<AgentSession> {
+ public:
+  AgentSession(CoreLoop& loop, AgentHub& hub) : loop_(loop), hub_(hub) {}
+
+  void on_open(std::shared_ptr<ports::WebSocket> socket) override {
+    const std::lock_guard lock(mutex_);
+    socket_ = std::move(socket);
+  }
+
+  void on_text(std::string_view text) override {
+    auto message = codec::decode_agent_message(text);
+    if (!message) return close(message.error().message);
+    if (auto* hello = std::get_if<codec::AgentHello>(&*message)) {
+      on_hello(std::move(*hello));
+    } else {
+      on_observed(std::move(std::get<codec::AgentObserved>(*message)));
+    }
+  }
+
+  void on_closed(std::string_view reason) override {
+    if (instance_id_.empty()) return;
+    base::log::info("agent of instance {} disconnected: {}", instance_id_, reason);
+    auto self = shared_from_this();
+    const auto status =
+        loop_.post(core::DisconnectInstance{instance_id_, epoch_},
+                   [self](const base::Result<core::Reply>&, const core::State&) {
+                     self->hub_.detach(self->instance_id_, self.get());
+                   });
+    if (!status) base::log::warn("instance {}: {}", instance_id_, status.error().message);
+  }
+
+  void send(const codec::ServerMessage& message) {
+    if (auto socket = this->socket()) socket->send(codec::encode(message));
+  }
+
+  void close(std::string reason) {
+    if (auto socket = this->socket()) socket->close(std::move(reason));
+  }
+
+  std::int64_t next_revision() { return ++revision_; }
+
+ private:
+  std::shared_ptr<ports::WebSocket> socket() {
+    const std::lock_guard lock(mutex_);
+    return socket_;
+  }
+
+  void on_hello(codec::AgentHello hello) {
+    if (!instance_id_.empty()) return close("hello was already said on this connection");
+    if (hello.protocol != codec::kAgentProtocolVersion) {
+      return refuse(fmt::format("agent protocol {} is not {}; use agents and control planes of the "
+                                "same version",
+                                hello.protocol, codec::kAgentProtocolVersion));
+    }
+    const std::string id = hello.registration.id;
+    const std::int64_t epoch = hello.epoch;
+    auto self = shared_from_this();
+    const auto status = loop_.post(
+        core::ConnectInstance{std::move(hello.registration), epoch},
+        [self, id](const base::Result<core::Reply>& reply, const core::State& state) {
+          if (!reply) return self->refuse(reply.error().message);
+          base::log::info("agent of instance {} connected", id);
+          self->hub_.attach(state, id, self);
+        });
+    if (!status) return close(status.error().message);
+    instance_id_ = id;
+    epoch_ = epoch;
+    observe(std::move(hello.observed), [] {});
+  }
+
+  void on_observed(codec::AgentObserved observed) {
+    if (instance_id_.empty()) return close("the first frame must be hello");
+    auto self = shared_from_this();
+    const std::int64_t seq = observed.seq;
+    observe(std::move(observed.tasks), [self, seq] { self->send(codec::ServerAck{seq}); });
+  }
+
+  // Not stored means not acknowledged: the connection ends, and the agent says everything again.
+  void observe(std::vector<core::TaskObservation> tasks, std::function<void()> stored) {
+    auto self = shared_from_this();
+    const auto status =
+        loop_.post(core::ObserveTasks{instance_id_, std::move(tasks)},
+                   [self, stored = std::move(stored)](const base::Result<core::Reply>& reply,
+                                                      const core::State&) {
+                     if (!reply) return self->close(reply.error().message);
+                     stored();
+                   });
+    if (!status) close(status.error().message);
+  }
+
+  void refuse(std::string reason) {
+    base::log::warn("an agent's hello was refused: {}", reason);
+    send(codec::ServerRefused{reason});
+    close("refused");
+  }
+
+  CoreLoop& loop_;
+  AgentHub& hub_;
+  std::mutex mutex_;
+  std::shared_ptr<ports::WebSocket> socket_;
+  // Of the hello; written by the socket's calls, which never overlap, before the loop hears of it.
+  std::string instance_id_;
+  std::int64_t epoch_ = 0;
+  std::int64_t revision_ = 0;  // the loop's thread
+};
+
+std::shared_ptr<ports::WebSocketListener> AgentHub::accept() {
+  return std::make_shared<AgentSession>(loop_, *this);
+}
+
+void AgentHub::attach(const core::State& state, const std::string& instance_id,
+                      std::shared_ptr<AgentSession> session) {
+  std::shared_ptr<AgentSession>& slot = sessions_[instance_id];
+  if (slot && slot != session) slot->close("a newer connection of the same agent is there");
+  slot = std::move(session);
+  slot->send(codec::ServerDesired{slot->next_revision(), true,
+                                  core::desired_tasks(state, instance_id), {}});
+}
+
+void AgentHub::detach(const std::string& instance_id, const AgentSession* session) {
+  const auto found = sessions_.find(instance_id);
+  if (found != sessions_.end() && found->second.get() == session) sessions_.erase(found);
+}
+
+void AgentHub::on_effects(const core::State& state, const core::Effects& effects) {
+  for (const auto& [instance_id, task_ids] : effects.notify_tasks) {
+    const auto found = sessions_.find(instance_id);
+    if (found == sessions_.end()) continue;  // the next hello brings everything
+    codec::ServerDesired desired;
+    desired.revision = found->second->next_revision();
+    for (const std::string& task_id : task_ids) {
+      const auto task = state.tasks.find(task_id);
+      if (task != state.tasks.end() && core::holds_reservation(task->second)) {
+        desired.tasks.push_back(core::desired_task(state, task->second));
+      } else {
+        desired.removed.push_back(task_id);
+      }
+    }
+    found->second->send(desired);
+  }
+}
+
+}  // namespace cotenant::server

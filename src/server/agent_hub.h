@@ -1,0 +1,38 @@
+// The control plane's end of the agent connections.
+//
+// Each connection is an AgentSession: hello joins the instance, observed reports are stored and then
+// acknowledged, and what the instance should run is sent: everything after hello, then only what changed.
+// Threads: sessions are called by the HTTP server's threads and hand everything to the core loop; the table
+// of sessions belongs to the loop's thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "ports/http.h"
+#include "server/core_loop.h"
+
+namespace cotenant::server {
+
+class AgentSession;
+
+class AgentHub final : public EffectSink {
+ public:
+  explicit AgentHub(CoreLoop& loop) : loop_(loop) {}
+
+  // For a WebSocket at /agent/v1.
+  std::shared_ptr<ports::WebSocketListener> accept();
+
+  // On the loop's thread.
+  void on_effects(const core::State& state, const core::Effects& effects) override;
+  void attach(const core::State& state, const std::string& instance_id,
+              std::shared_ptr<AgentSession> session);
+  void detach(const std::string& instance_id, const AgentSession* session);
+
+ private:
+  CoreLoop& loop_;
+  std::map<std::string, std::shared_ptr<AgentSession>> sessions_;
+};
+
+}  // namespace cotenant::server

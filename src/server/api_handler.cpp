@@ -1,0 +1,146 @@
+#include "server/api_handler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/prng.h"
+#include "codec/api_schema.h"
+#include "codec/ecs_response.h"
+#include "codec/gpu_rules.h"
+#include "server/request_origin.h"
+
+namespace cotenant::server {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+// A worker waits for the core loop, which answers a whole batch at once.
+constexpr std::size_t kWorkers = 16;
+constexpr std::string_view kEcsPrefix = "AmazonEC2ContainerServiceV20141113.";
+constexpr std::string_view kOwnPrefix = "Cotenant.";
+constexpr std::size_t kWarningHeaders = 20;
+
+ports::HttpResponse json_response(int status, std::string body) {
+  ports::HttpResponse response;
+  response.status = status;
+  response.headers.push_back({"Content-Type", "application/x-amz-json-1.1"});
+  response.headers.push_back({"x-amzn-RequestId", base::Prng(base::random_seed()).next_hex_id()});
+  response.body = std::move(body);
+  return response;
+}
+
+ports::HttpResponse error_response(const base::Error& error) {
+  const int status = error.code == ErrorCode::kAccessDenied ? 403
+                     : base::is_client_fault(error.code)    ? 400
+                                                            : 500;
+  return json_response(status, codec::encode_error(error));
+}
+
+// A header carries printable ASCII only.
+std::string header_text(std::string_view text) {
+  std::string clean(text);
+  std::replace_if(
+      clean.begin(), clean.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return clean;
+}
+
+// An operation, and ECS's model of its input (none for cotenant's own).
+struct Target {
+  ApiFunction function = nullptr;
+  const codec::Operation* model = nullptr;
+};
+
+base::Result<Target> find_target(std::string_view header) {
+  if (header.substr(0, kOwnPrefix.size()) == kOwnPrefix) {
+    if (ApiFunction function = find_own_operation(header.substr(kOwnPrefix.size()))) {
+      return Target{function, nullptr};
+    }
+  }
+  if (header.substr(0, kEcsPrefix.size()) == kEcsPrefix) {
+    const std::string_view name = header.substr(kEcsPrefix.size());
+    const codec::Operation* model = codec::find_operation(name);
+    if (model != nullptr) {
+      if (ApiFunction function = find_ecs_operation(name)) return Target{function, model};
+      return fail(ErrorCode::kUnsupportedFeature,
+                  fmt::format("{} is an operation of ECS that cotenant does not offer yet; it offers {}",
+                              name, offered_operations()));
+    }
+  }
+  return fail(ErrorCode::kUnknownOperation,
+              fmt::format("X-Amz-Target: '{}' names no operation; it must be {}<Operation>",
+                          header.substr(0, 128), kEcsPrefix));
+}
+
+}  // namespace
+
+ApiHandler::ApiHandler(CoreLoop& loop, AgentHub& hub, base::ArnFormat arns)
+    : loop_(loop),
+      hub_(hub),
+      arns_(std::move(arns)),
+      workers_(kWorkers, base::limits::kQueuedRequests) {}
+
+void ApiHandler::handle(ports::HttpRequest request, ports::HttpResponder respond) {
+  const bool queued = workers_.post(
+      [this, request = std::move(request), respond] { respond(answer(request)); });
+  if (!queued) {
+    respond(error_response({ErrorCode::kThrottling, "too many requests are waiting; try again later"}));
+  }
+}
+
+std::shared_ptr<ports::WebSocketListener> ApiHandler::upgrade(const ports::HttpRequest& request) {
+  if (!check_request_origin(request)) return nullptr;
+  return request.target == "/agent/v1" ? hub_.accept() : nullptr;
+}
+
+ports::HttpResponse ApiHandler::answer(const ports::HttpRequest& request) {
+  if (auto status = check_request_origin(request); !status) return error_response(status.error());
+  if (request.method == "GET" && request.target == "/healthz") {
+    // A read through the loop: an answer means that the core lives.
+    auto alive = loop_.read<bool>([](const core::State&) { return true; });
+    if (!alive) return error_response(alive.error());
+    return json_response(200, R"({"status":"ok"})");
+  }
+  if (request.method == "POST" && request.target == "/") return call(request);
+  ports::HttpResponse response = error_response(
+      {ErrorCode::kUnknownOperation,
+       fmt::format("{} {} is not served; use POST / with X-Amz-Target, or GET /healthz",
+                   request.method, request.target.substr(0, 128))});
+  response.status = 404;
+  return response;
+}
+
+ports::HttpResponse ApiHandler::call(const ports::HttpRequest& request) {
+  const std::string_view header = ports::header_value(request.headers, "X-Amz-Target");
+  auto target = find_target(header);
+  if (!target) return error_response(target.error());
+  auto body = codec::Json::parse(request.body.empty() ? "{}" : std::string_view(request.body));
+  if (body && !body->is_object()) body = fail(ErrorCode::kSerialization, "the body must be an object");
+  if (!body) return error_response(body.error());
+
+  std::vector<std::string> warnings;
+  if (target->model != nullptr) {
+    auto checked = codec::check_input(*target->model, *body);
+    if (!checked) return error_response(codec::with_gpu_documentation(checked.error()));
+    warnings = std::move(*checked);
+  }
+  auto reply = target->function(ApiContext{loop_, arns_}, *body);
+  if (!reply) return error_response(reply.error());
+  warnings.insert(warnings.end(), reply->warnings.begin(), reply->warnings.end());
+
+  ports::HttpResponse response = json_response(200, reply->body.dump());
+  for (const std::string& warning : warnings) {
+    base::log::warn("{}: {}", header, warning);
+    if (response.headers.size() < kWarningHeaders) {
+      response.headers.push_back({"X-Cotenant-Warning", header_text(warning)});
+    }
+  }
+  return response;
+}
+
+}  // namespace cotenant::server

@@ -1,0 +1,57 @@
+#include "server/api_table.h"
+
+#include <array>
+
+#include "server/api_functions.h"
+
+namespace cotenant::server {
+namespace {
+
+struct Row {
+  std::string_view name;
+  ApiFunction function;
+};
+
+constexpr std::array kEcsOperations = {
+    Row{"CreateCluster", api::create_cluster},
+    Row{"DescribeClusters", api::describe_clusters},
+    Row{"ListClusters", api::list_clusters},
+    Row{"RegisterTaskDefinition", api::register_task_definition},
+    Row{"DescribeTaskDefinition", api::describe_task_definition},
+    Row{"ListTaskDefinitions", api::list_task_definitions},
+    Row{"RunTask", api::run_task},
+    Row{"StopTask", api::stop_task},
+    Row{"DescribeTasks", api::describe_tasks},
+    Row{"ListTasks", api::list_tasks},
+    Row{"ListContainerInstances", api::list_container_instances},
+    Row{"DescribeContainerInstances", api::describe_container_instances},
+};
+
+constexpr std::array kOwnOperations = {
+    Row{"DescribeGpus", api::describe_gpus},
+};
+
+template <std::size_t N>
+ApiFunction find(const std::array<Row, N>& rows, std::string_view name) {
+  for (const Row& row : rows) {
+    if (row.name == name) return row.function;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+ApiFunction find_ecs_operation(std::string_view name) { return find(kEcsOperations, name); }
+
+ApiFunction find_own_operation(std::string_view name) { return find(kOwnOperations, name); }
+
+std::string offered_operations() {
+  std::string names;
+  for (const Row& row : kEcsOperations) {
+    if (!names.empty()) names += ", ";
+    names += row.name;
+  }
+  return names;
+}
+
+}  // namespace cotenant::server

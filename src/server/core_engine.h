@@ -1,0 +1,81 @@
+// The control plane's heart without its thread: apply a batch, store it, then answer.
+//
+// Not thread safe; CoreLoop runs it on one thread, a simulator may run it on virtual time. Commit before
+// effect: no reply and no effect leaves before the records are durable.
+//   A refused commit (disk full, read-only, busy): the state is loaded again, the batch answers
+//   ServerException, reads go on, and writes are refused until a probe commit works.
+//   An unknown outcome, or another writer: `failed()` is set for good; everything answers ServerException.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/prng.h"
+#include "base/result.h"
+#include "core/reducer.h"
+#include "ports/store.h"
+
+namespace cotenant::server {
+
+// Hears of what has been stored. Called by the engine, before the replies of the batch.
+class EffectSink {
+ public:
+  virtual ~EffectSink() = default;
+  virtual void on_effects(const core::State& state, const core::Effects& effects) = 0;
+};
+
+using CommandDone =
+    std::function<void(const base::Result<core::Reply>& reply, const core::State& state)>;
+
+struct PendingCommand {
+  core::Command command;
+  CommandDone done;
+};
+
+class CoreEngine {
+ public:
+  // Loads the state from the store (a new store gets the initial state). `sink` may be null.
+  static base::Result<CoreEngine> load(ports::Store& store, const base::Clock& clock,
+                                       std::uint64_t seed);
+
+  void set_effect_sink(EffectSink* sink) { sink_ = sink; }
+
+  void run(std::vector<PendingCommand> batch);
+  // To be called about once a second: expiry, and the probe while writes are refused.
+  void tick();
+
+  const core::State& state() const { return state_; }
+  bool writable() const { return writable_; }
+  const std::optional<base::Error>& failed() const { return failed_; }
+
+ private:
+  struct Answer {
+    CommandDone done;
+    base::Result<core::Reply> reply;
+  };
+
+  CoreEngine(ports::Store& store, const base::Clock& clock, std::uint64_t seed);
+
+  // Stores what `effects` names, tells the sink and gives the answers; or rolls back.
+  void flush(core::Effects& effects, std::vector<Answer>& answers);
+  base::Status commit(const core::Effects& effects);
+  void roll_back(const base::Error& cause);
+  base::Error refusal() const;
+
+  ports::Store* store_;
+  const base::Clock* clock_;
+  base::Prng prng_;
+  EffectSink* sink_ = nullptr;
+  core::State state_;
+  std::int64_t revision_ = 0;
+  bool writable_ = true;
+  std::string refused_because_;
+  std::optional<base::Error> failed_;
+  base::TimeMs expired_at_ms_ = 0;
+};
+
+}  // namespace cotenant::server

@@ -1,0 +1,86 @@
+// The one thread that owns the core's state, and the bounded queue in front of it.
+//
+// Any thread may call. Commands that wait are taken as one batch; reads run between batches and see only
+// what is stored. A full queue answers ThrottlingException.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/limits.h"
+#include "base/result.h"
+#include "server/core_engine.h"
+
+namespace cotenant::server {
+
+class CoreLoop {
+ public:
+  // `on_failed` is called once, on the loop's thread, when the engine has failed for good.
+  CoreLoop(CoreEngine engine, std::function<void(const base::Error&)> on_failed);
+  // Answers what waits, then joins.
+  ~CoreLoop();
+  CoreLoop(const CoreLoop&) = delete;
+  CoreLoop& operator=(const CoreLoop&) = delete;
+
+  // To be called before the first command.
+  void set_effect_sink(EffectSink* sink) { engine_.set_effect_sink(sink); }
+
+  // `done` runs on the loop's thread, after the commit. kThrottling when the queue is full: then `done`
+  // is not called.
+  base::Status post(core::Command command, CommandDone done);
+
+  // Blocks until the command is durable; `view` copies what the caller needs out of the state.
+  template <class T>
+  base::Result<T> apply(core::Command command,
+                        std::function<T(const core::Reply&, const core::State&)> view) {
+    std::promise<base::Result<T>> promise;
+    auto future = promise.get_future();
+    const auto status =
+        post(std::move(command),
+             [&](const base::Result<core::Reply>& reply, const core::State& state) {
+               if (reply) {
+                 promise.set_value(view(*reply, state));
+               } else {
+                 promise.set_value(base::fail(reply.error()));
+               }
+             });
+    if (!status) return base::fail(status.error());
+    return future.get();
+  }
+
+  // Blocks. `view` runs on the loop's thread: it copies at most a page and does not encode.
+  template <class T>
+  base::Result<T> read(std::function<T(const core::State&)> view) {
+    std::promise<T> promise;
+    auto future = promise.get_future();
+    const auto status =
+        post_read([&](const core::State& state) { promise.set_value(view(state)); });
+    if (!status) return base::fail(status.error());
+    return future.get();
+  }
+
+ private:
+  using Read = std::function<void(const core::State&)>;
+
+  base::Status post_read(Read read);
+  base::Status refuse_if_full() const;
+  void run();
+  void report_failure();
+
+  CoreEngine engine_;
+  std::function<void(const base::Error&)> on_failed_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<PendingCommand> commands_;
+  std::deque<Read> reads_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace cotenant::server

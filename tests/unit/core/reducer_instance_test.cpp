@@ -1,0 +1,185 @@
+// Agents that join, return, change and go.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "world.h"
+
+namespace cotenant::core {
+namespace {
+
+using test::container;
+using test::idle_gpu;
+using test::registration;
+using test::World;
+
+const std::set<RecordRef> kI1Changed = {{RecordKind::kInstance, "i1"}};
+
+TEST(ConnectInstanceTest, ANewInstanceJoins) {
+  World world;
+  const Outcome outcome = world.must(ConnectInstance{registration("i1", {idle_gpu()}), 4});
+  EXPECT_EQ(outcome.effects.changed_records, kI1Changed);
+  EXPECT_TRUE(outcome.effects.notify_tasks.empty());
+  const Instance& node = world.node("i1");
+  EXPECT_EQ(node.number, 1);
+  EXPECT_EQ(node.status, InstanceStatus::kActive);
+  EXPECT_EQ(node.registered_at_ms, 1000);
+  EXPECT_TRUE(node.agent_connected);
+  EXPECT_EQ(node.connection_epoch, 4);
+  EXPECT_EQ(node.gpus.size(), 1U);
+  EXPECT_EQ(node.free_cpu_units(), 16 * 1024);
+  EXPECT_EQ(node.free_memory_mib(), 64 * 1024);
+
+  world.connect("i0", {});
+  EXPECT_EQ(world.node("i0").number, 2) << "numbers follow registration, not the id";
+}
+
+TEST(ConnectInstanceTest, ItsClusterMustExist) {
+  World world;
+  const base::Error error = world.refused(ConnectInstance{registration("i1", {}, "nope"), 1});
+  EXPECT_EQ(error.code, base::ErrorCode::kClusterNotFound);
+  EXPECT_NE(error.message.find("'nope'"), std::string::npos) << error.message;
+}
+
+// What an agent may change when it comes back, with and without a task on its GPU.
+TEST(ConnectInstanceTest, ReconnectRules) {
+  struct Row {
+    std::string_view name;
+    bool gpu_in_use;
+    std::function<void(ConnectInstance&)> change;
+    bool want_accepted;
+    bool want_record_changed;
+    std::string_view want_in_error;
+  };
+  const Row rows[] = {
+      {"nothing", true, [](ConnectInstance&) {}, true, false, ""},
+      {"a higher epoch", true, [](ConnectInstance& c) { c.epoch = 8; }, true, false, ""},
+      {"an older epoch", true, [](ConnectInstance& c) { c.epoch = 6; }, false, false, "epoch 7"},
+      {"an older epoch of an idle instance", false, [](ConnectInstance& c) { c.epoch = 0; }, false,
+       false, "epoch 7"},
+      {"another version", true,
+       [](ConnectInstance& c) { c.registration.agent_version = "0.2.0"; }, true, true, ""},
+      {"another attribute", true,
+       [](ConnectInstance& c) { c.registration.attributes["zone"] = "b"; }, true, true, ""},
+      {"another cluster", false, [](ConnectInstance& c) { c.registration.cluster = "other"; },
+       false, false, "is registered in cluster 'default', not in 'other'"},
+      {"an unknown cluster", false, [](ConnectInstance& c) { c.registration.cluster = "nope"; },
+       false, false, "'nope' does not exist"},
+      {"a GPU more, in use", true,
+       [](ConnectInstance& c) { c.registration.gpus.push_back({"GPU-new", "H100", 80000, 48}); },
+       false, false, "GPU-i1-0"},
+      {"a GPU more, idle", false,
+       [](ConnectInstance& c) { c.registration.gpus.push_back({"GPU-new", "H100", 80000, 48}); },
+       true, true, ""},
+      {"a GPU lost, in use", true, [](ConnectInstance& c) { c.registration.gpus.clear(); }, false,
+       false, "holds 1 container(s)"},
+      {"a GPU lost, idle", false, [](ConnectInstance& c) { c.registration.gpus.clear(); }, true,
+       true, ""},
+      {"less memory, in use", true,
+       [](ConnectInstance& c) { c.registration.gpus[0].memory_mib = 40000; }, false, false,
+       "GPU-i1-0"},
+      {"unreadable memory, idle", false,
+       [](ConnectInstance& c) { c.registration.gpus[0].memory_mib.reset(); }, true, true, ""},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    World world;
+    world.must(CreateCluster{"other"});
+    world.connect("i1", {idle_gpu()}, 7);
+    world.define("llm", {container("main", SharedGpu{1000, {}})});
+    world.define("cpu", {container("main")});
+    world.run_one(row.gpu_in_use ? "llm" : "cpu");
+    world.must(DisconnectInstance{"i1", 7});
+
+    ConnectInstance command{registration("i1", {idle_gpu()}), 7};
+    row.change(command);
+    if (!row.want_accepted) {
+      const base::Error error = world.refused(command);
+      EXPECT_TRUE(base::is_client_fault(error.code)) << error.message;
+      EXPECT_NE(error.message.find(row.want_in_error), std::string::npos) << error.message;
+      EXPECT_FALSE(world.node("i1").agent_connected);
+      continue;
+    }
+    const Outcome outcome = world.must(command);
+    EXPECT_EQ(outcome.effects.changed_records,
+              row.want_record_changed ? kI1Changed : std::set<RecordRef>{});
+    const Instance& node = world.node("i1");
+    EXPECT_TRUE(node.agent_connected);
+    EXPECT_EQ(node.connection_epoch, command.epoch);
+    EXPECT_EQ(node.registration, command.registration);
+    EXPECT_EQ(node.gpus.size(), command.registration.gpus.size());
+    EXPECT_EQ(node.version, row.want_record_changed ? 2 : 1);
+    EXPECT_EQ(node.number, 1);
+    EXPECT_EQ(node.registered_at_ms, 1000);
+    EXPECT_EQ(node.task_ids.size(), 1U) << "the reservation outlives the connection";
+    EXPECT_EQ(node.used_cpu_units, 256);
+  }
+}
+
+TEST(ConnectInstanceTest, ChangedGpusOfAnIdleInstanceCount) {
+  World world;
+  world.connect("i1", {idle_gpu(1000)});
+  world.connect("i1", {idle_gpu(1000), idle_gpu(5000)}, 2);
+  world.define("llm", {container("main", SharedGpu{4000, {}})});
+  const std::string id = world.run_one("llm");
+  EXPECT_EQ(world.task(id).containers[0].gpu_uuids, std::vector<std::string>{"GPU-i1-1"});
+}
+
+TEST(DisconnectInstanceTest, OnlyThePresentConnectionCounts) {
+  struct Row {
+    std::string_view name;
+    std::string id;
+    std::int64_t epoch;
+    bool want_connected;
+  };
+  const Row rows[] = {
+      {"the present connection", "i1", 5, false},
+      {"an older one, closed because of the newer", "i1", 4, true},
+      {"one that never was", "i1", 6, true},
+      {"an unknown instance", "i2", 5, true},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    World world;
+    world.connect("i1", {idle_gpu()}, 5);
+    const Outcome outcome = world.must(DisconnectInstance{row.id, row.epoch});
+    EXPECT_EQ(world.node("i1").agent_connected, row.want_connected);
+    EXPECT_TRUE(outcome.effects.changed_records.empty()) << "the connection is not durable";
+    EXPECT_EQ(world.state.instances.size(), 1U);
+  }
+}
+
+TEST(DisconnectInstanceTest, NothingIsPlacedUntilItIsBack) {
+  World world;
+  world.connect("i1", {idle_gpu()}, 1);
+  world.define("llm", {container("main", SharedGpu{1000, {}})});
+  const std::string kept = world.run_one("llm");
+  world.must(DisconnectInstance{"i1", 1});
+  const RunTaskReply reply = world.run(World::run_command("llm"));
+  ASSERT_EQ(reply.failures.size(), 1U);
+  EXPECT_EQ(reply.failures[0].reason, "AGENT");
+  EXPECT_EQ(reply.failures[0].instance_id, "i1");
+  EXPECT_EQ(world.node("i1").task_ids, std::set<std::string>{kept});
+
+  world.connect("i1", {idle_gpu()}, 2);
+  world.run_one("llm");
+  EXPECT_EQ(world.node("i1").gpus.container_count(0), 2);
+}
+
+TEST(ActiveInstancesTest, AreThoseOfTheClusterInOrderOfRegistration) {
+  World world;
+  world.must(CreateCluster{"other"});
+  for (const std::string id : {"c", "a", "b", "d"}) world.connect(id, {});
+  world.must(ConnectInstance{registration("x", {}, "other"), 1});
+  world.node("a").status = InstanceStatus::kDraining;
+  world.node("d").status = InstanceStatus::kInactive;
+  const auto active = active_instances(world.state, "default");
+  ASSERT_EQ(active.size(), 2U);
+  EXPECT_EQ(active[0]->registration.id, "c");
+  EXPECT_EQ(active[1]->registration.id, "b");
+}
+
+}  // namespace
+}  // namespace cotenant::core
