@@ -7,7 +7,7 @@ set -euo pipefail
 
 [ $# -eq 3 ] || { printf 'usage: build-image.sh DOCKER_HOST BUILD_DIR IMAGE\n' >&2; exit 2; }
 docker_host=$1 build_dir=$2 image=$3
-worker=$build_dir/examples/gpu-worker
+worker=$build_dir/examples/gpu-worker/gpu-worker
 [ -x "$worker" ] || die "$worker is absent; run: make build"
 
 busybox=$(command -v busybox) || die "busybox is absent; scripts/install-deps.sh run installs it"

@@ -16,6 +16,7 @@ bold='' dim='' plain=''
 if [ -t 1 ]; then bold=$'\e[1;36m' dim=$'\e[2m' plain=$'\e[0m'; fi
 
 work=$(mktemp -d /tmp/cotenant-demo.XXXXXX)
+chmod 0711 "$work" # the MPS server and the containers pass through it
 log=$work/up.log
 up_pid='' private_engine='' made_image='' downed=''
 
@@ -52,7 +53,7 @@ finish() {
   trap - EXIT INT TERM HUP
   end_up
   if [ -z "$downed" ] && [ -d "$work/data" ]; then
-    "$binary" down --data-dir "$work/data" --run-dir "$work/run" --docker-host "$DOCKER_HOST" >>"$log" 2>&1 </dev/null || {
+    "$binary" down --data-dir "$work/data" --docker-host "$DOCKER_HOST" >>"$log" 2>&1 </dev/null || {
       printf 'cotenant down failed:\n' >&2
       tail -n 10 "$log" >&2
       status=1
@@ -194,7 +195,7 @@ step cotenant gpus
 heading "Remove cotenant from this machine"
 explain "First cotenant itself is ended; that alone would leave containers, MPS and the simulated GPU running."
 end_up
-step cotenant down --data-dir "$work/data" --run-dir "$work/run" --docker-host "$DOCKER_HOST"
+step cotenant down --data-dir "$work/data" --docker-host "$DOCKER_HOST"
 downed=yes
 
 for container in "${containers[@]}"; do

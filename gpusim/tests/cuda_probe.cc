@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -20,8 +21,8 @@ using DevicePointer = unsigned long long;
 
 void* library = nullptr;
 
-template <typename... Parameters, typename... Arguments>
-int call_as(const char* name, Arguments... arguments) {
+template <typename... Parameters>
+int call_as(const char* name, std::type_identity_t<Parameters>... arguments) {
   void* address = dlsym(library, name);
   if (address == nullptr) return -1;
   return reinterpret_cast<int (*)(Parameters...)>(address)(arguments...);

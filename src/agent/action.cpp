@@ -32,6 +32,8 @@ struct Describer {
 
 }  // namespace
 
-std::string describe(const Action& action) { return std::visit(Describer{}, action.what); }
+std::string describe(const Action& action) {
+  return std::visit(Describer{}, action.what);
+}
 
 }  // namespace cotenant::agent

@@ -53,8 +53,8 @@ struct Action {
       what;
 };
 
-// The ports' error codes have the meaning that the ports give them. A container that cannot be wired or
-// specified at all is kClient.
+// The ports' error codes have the meaning that the ports give them. A container that cannot be
+// wired or specified at all is kClient.
 struct ActionResult {
   std::uint64_t action_id = 0;
   base::Status status;

@@ -156,7 +156,8 @@ void AgentLogic::expire_actions(TimeMs now_ms) {
     }
     const InFlight ended = std::move(at->second);
     at = in_flight_.erase(at);
-    conclude(ended, base::fail(ErrorCode::kTimeout, describe(ended.action) + ": no answer"), now_ms);
+    conclude(ended, base::fail(ErrorCode::kTimeout, describe(ended.action) + ": no answer"),
+             now_ms);
   }
 }
 
@@ -192,11 +193,10 @@ void AgentLogic::conclude_create(Memory& memory, const Status& status, TimeMs) {
   }
   // Most likely made by an earlier create whose answer was lost; then the next snapshot has it.
   if (error.code == ErrorCode::kConflict && ++memory.conflicts < kAttempts) return;
-  memory.failure =
-      error.code == ErrorCode::kNotFound
-          ? "CannotPullContainerError: " + error.message +
-                "; cotenant does not pull images yet: bring it to this engine first"
-          : "CannotCreateContainerError: " + error.message;
+  memory.failure = error.code == ErrorCode::kNotFound
+                       ? "CannotPullContainerError: " + error.message +
+                             "; cotenant does not pull images yet: bring it to this engine first"
+                       : "CannotCreateContainerError: " + error.message;
 }
 
 void AgentLogic::conclude_start(Memory& memory, const Status& status, TimeMs) {
@@ -333,8 +333,8 @@ void AgentLogic::observe_container(const DesiredContainer& container, bool stop,
         memory.gate = HealthGate();
       }
       if (container.started && !task_ends && memory.failure.empty()) memory.failure = kStartedOnce;
-      // A removal is waited for, so that a start which was given up cannot come true after the report;
-      // an engine that cannot remove it must not hold the task for ever.
+      // A removal is waited for, so that a start which was given up cannot come true after the
+      // report; an engine that cannot remove it must not hold the task for ever.
       if (unwanted(container, task_ends) && memory.failed_removals >= kAttempts) {
         set_stopped(seen, std::nullopt, memory.failure);
       }

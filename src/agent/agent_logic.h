@@ -1,15 +1,17 @@
-// What the node does about what it should run: desired and observed in, actions and observations out.
+// What the node does about what it should run: desired and observed in, actions and reports out.
 //
-// Pure: no I/O, threads, clock or log; a value that one thread owns. Level-triggered: each step looks at
-// the newest snapshot and at what is desired. Results of actions only say "look again"; they may be
-// lost (each action has a deadline), late or doubled. A new object that knows nothing continues where
-// another one ended, because the containers' labels and the daemons' records say all that is needed.
+// Pure: no I/O, threads, clock or log; a value that one thread owns. Level-triggered: each step
+// looks at the newest snapshot and at what is desired. Results of actions only say "look again";
+// they may be lost (each action has a deadline), late or doubled. A new object that knows nothing
+// continues where another one ended, because the containers' labels and the daemons' records say
+// all that is needed.
 //
 // Rules (docs/architecture.md, "The node"):
-//  * all containers of a task are created before the first is started; a container is started at most
-//    once; an essential container that stopped or failed ends its task, also without a control plane;
-//  * a sharing container starts only after its GPU's daemon has answered a probe that was sent after
-//    the container was created (health_gate.h); one that runs already is not gated again;
+//  * all containers of a task are created before the first is started; a container is started at
+//    most once; an essential container that stopped or failed ends its task, also without a
+//    control plane;
+//  * a sharing container starts only after its GPU's daemon has answered a probe that was sent
+//    after the container was created (health_gate.h); one that runs is not gated again;
 //  * a whole-GPU container starts only on GPUs without a daemon;
 //  * at most one action at a time per container, and per GPU's daemon;
 //  * nothing is touched before a full desired state has come, nor while the engine is away.
@@ -49,7 +51,8 @@ class AgentLogic {
   explicit AgentLogic(LogicOptions options) : options_(options) {}
 
   void desire_all(std::vector<core::DesiredTask> tasks);
-  void desire_changes(std::vector<core::DesiredTask> tasks, const std::vector<std::string>& removed);
+  void desire_changes(std::vector<core::DesiredTask> tasks,
+                      const std::vector<std::string>& removed);
 
   // begin_snapshot() before the first question is asked, observe() with its answer: an action that
   // ends in between makes the snapshot stale for what it touched. Snapshots that come out of order
@@ -61,8 +64,8 @@ class AgentLogic {
   // Actions to carry out; they count as in flight from now on. `now_ms` must not go back.
   std::vector<Action> step(base::TimeMs now_ms);
 
-  // Each desired task with all of its containers, as of the last step. Before a full desired state has
-  // come: what the labels of the containers tell.
+  // Each desired task with all of its containers, as of the last step. Before a full desired state
+  // has come: what the labels of the containers tell.
   std::vector<core::TaskObservation> observations() const;
 
  private:
@@ -77,8 +80,8 @@ class AgentLogic {
   // What is remembered of a container beyond the snapshot.
   struct Memory {
     core::ContainerObservation last;
-    std::string failure;  // it never runs (again), and why
-    bool ran = false;     // or was asked to: when it is missing then, it is gone, not new
+    std::string failure;            // it never runs (again), and why
+    bool ran = false;               // or was asked to: when it is missing then, it is gone, not new
     std::uint64_t settled_seq = 0;  // a snapshot begun earlier is stale for it
     std::string created_runtime_id;
     std::uint64_t created_seq = 0;  // when it was first seen created
@@ -100,9 +103,9 @@ class AgentLogic {
   };
   // Who uses a GPU at this step.
   struct GpuUse {
-    bool sharing_wanted = false;  // a sharing container is to run
-    bool sharing_active = false;  // ... or still runs
-    bool whole_ready = false;     // a whole-GPU container waits for nothing but the GPU
+    bool sharing_wanted = false;         // a sharing container is to run
+    bool sharing_active = false;         // ... or still runs
+    bool whole_ready = false;            // a whole-GPU container waits for nothing but the GPU
     std::set<std::string> whole_active;  // whole-GPU containers that run or are being started
     std::vector<std::string> waiting;    // sharing containers that wait for nothing but the gate
   };

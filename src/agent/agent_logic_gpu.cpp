@@ -56,8 +56,8 @@ void AgentLogic::measure_container(const DesiredTask& task, const DesiredContain
                                    TimeMs now_ms) {
   const bool sharing = std::holds_alternative<core::SharedGpu>(container.definition.gpu);
   const ContainerState* state = find_state(container.id);
-  const bool active = (state != nullptr && state->phase == ContainerPhase::kRunning) ||
-                      starting(container.id);
+  const bool active =
+      (state != nullptr && state->phase == ContainerPhase::kRunning) || starting(container.id);
   const bool wanted = !unwanted(container, ending(task));
   const bool is_ready = ready(task, container, now_ms);
   for (const std::string& uuid : container.gpu_uuids) {
@@ -128,8 +128,7 @@ void AgentLogic::step_gpu(const std::string& uuid, TimeMs now_ms) {
 bool AgentLogic::gate_open(const std::string& container_id, const std::string& gpu_uuid,
                            TimeMs now_ms) const {
   const auto gpu = gpus_.find(gpu_uuid);
-  return gpu != gpus_.end() && gpu->second.daemon_runs &&
-         daemons_seq_ > gpu->second.settled_seq &&
+  return gpu != gpus_.end() && gpu->second.daemon_runs && daemons_seq_ > gpu->second.settled_seq &&
          gpu->second.good_probe_seq > memory_.at(container_id).created_seq &&
          now_ms <= gpu->second.good_probe_at_ms + HealthGate::kWindowMs;
 }
@@ -157,8 +156,7 @@ bool AgentLogic::gpus_permit(const DesiredContainer& container, TimeMs now_ms) c
       });
 }
 
-void AgentLogic::conclude_daemon(const InFlight& ended, const base::Status& status,
-                                 TimeMs now_ms) {
+void AgentLogic::conclude_daemon(const InFlight& ended, const base::Status& status, TimeMs now_ms) {
   Gpu& gpu = gpus_[ended.gpu_uuid];
   if (std::holds_alternative<ProbeDaemon>(ended.action.what)) {
     if (status) {

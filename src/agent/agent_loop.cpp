@@ -36,8 +36,8 @@ constexpr std::size_t kWorkers = 16;
 constexpr std::size_t kStoppers = 64;
 constexpr milliseconds kWatchRetry{1000};
 
-// Wall time that never jumps: deadlines and back-offs must not, and the engine's times only have to be
-// near.
+// Wall time that never jumps: deadlines and back-offs must not, and the engine's times only have to
+// be near.
 class LoopClock {
  public:
   TimeMs now_ms() const {
@@ -72,8 +72,8 @@ class Agent::Loop {
   bool stop(milliseconds grace);
 
  private:
-  // What the link and its sockets call. Sockets may outlive the loop: what they bring goes only as far as
-  // the queue, which is closed by then.
+  // What the link and its sockets call. Sockets may outlive the loop: what they bring goes only as
+  // far as the queue, which is closed by then.
   class LinkEvents final : public ServerLink::Handler {
    public:
     LinkEvents(Loop& loop, std::shared_ptr<EventQueue> events)
@@ -141,7 +141,6 @@ class Agent::Loop {
   TimeMs next_snapshot_ms_ = 0;
 
   std::atomic<bool> change_pending_{false};
-  bool started_ = false;
   bool stopped_ = false;
   WorkerPool workers_{kWorkers};
   WorkerPool stoppers_{kStoppers};
@@ -175,8 +174,9 @@ bool Agent::Loop::stop(milliseconds grace) {
   bool calm = true;
   for (WorkerPool* pool : {&observer_, &workers_, &stoppers_}) {
     const auto left = until - steady_clock::now();
-    calm = pool->shut_down(std::max(milliseconds(0),
-                                    std::chrono::duration_cast<milliseconds>(left))) && calm;
+    calm = pool->shut_down(
+               std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(left))) &&
+           calm;
   }
   return calm;
 }
@@ -219,13 +219,14 @@ void Agent::Loop::snapshot_taken(std::uint64_t token,
     snapshot.containers = std::move(*containers);
   } else {
     if (!std::exchange(engine_away_, true)) {
-      log::error("agent: the container engine does not answer ({}); containers are left as they "
-                 "are until it does",
-                 containers.error().message);
+      log::error(
+          "agent: the container engine does not answer ({}); containers are left as they "
+          "are until it does",
+          containers.error().message);
       runner_.forget_engine();  // it may come back as another version
     }
-    engine_retry_ = std::min(options_.engine_retry_max,
-                             std::max(milliseconds(100), engine_retry_ * 2));
+    engine_retry_ =
+        std::min(options_.engine_retry_max, std::max(milliseconds(100), engine_retry_ * 2));
     next_snapshot_ms_ = clock_.now_ms() + engine_retry_.count();
   }
   logic_.observe(token, std::move(snapshot));
@@ -375,12 +376,18 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, AgentPorts po
   if (!state) return fail(state.error());
   Result<std::string> boot_id = read_boot_id();
   if (!boot_id) return fail(boot_id.error());
-  return std::unique_ptr<Agent>(new Agent(std::make_unique<Loop>(
-      std::move(options), ports, std::move(*state), std::move(*boot_id))));
+  return std::unique_ptr<Agent>(new Agent(
+      std::make_unique<Loop>(std::move(options), ports, std::move(*state), std::move(*boot_id))));
 }
 
-const std::string& Agent::instance_id() const { return loop_->instance_id(); }
-Status Agent::start() { return loop_->start(); }
-bool Agent::stop(milliseconds grace) { return loop_->stop(grace); }
+const std::string& Agent::instance_id() const {
+  return loop_->instance_id();
+}
+Status Agent::start() {
+  return loop_->start();
+}
+bool Agent::stop(milliseconds grace) {
+  return loop_->stop(grace);
+}
 
 }  // namespace cotenant::agent

@@ -1,11 +1,11 @@
-// The node's shell around AgentLogic: carries its actions out, tells it what came of them, and talks to
-// the control plane.
+// The node's shell around AgentLogic: carries its actions out, tells it what came of them, and
+// talks to the control plane.
 //
-// Threads: one loop thread owns logic and reports; blocking calls of the ports run on bounded pools (one
-// of their own for container stops, which take as long as the container likes); one thread watches the
-// engine; one makes the connection. start() and stop() from one thread.
-// The ports and what `connect` uses must outlive the Agent. Containers and daemons outlive it: stop()
-// leaves them as they are, and a new Agent with the same data folder takes them over.
+// Threads: one loop thread owns logic and reports; blocking calls of the ports run on bounded pools
+// (one of their own for container stops, which take as long as the container likes); one thread
+// watches the engine; one makes the connection. start() and stop() from one thread. The ports and
+// what `connect` uses must outlive the Agent. Containers and daemons outlive it: stop() leaves them
+// as they are, and a new Agent with the same data folder takes them over.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,8 @@ struct AgentOptions {
   std::string data_dir;
   std::string agent_version;
   std::optional<int> api_port;  // of a control plane on the same machine: reserved
-  std::string mps_control_binary = "nvidia-cuda-mps-control";  // sharing is offered where it is there
+  std::string mps_control_binary =
+      "nvidia-cuda-mps-control";  // sharing is offered where it is there
 
   LogicOptions logic;
   std::chrono::milliseconds list_interval{5000};  // besides after each event
@@ -58,8 +59,8 @@ class Agent {
   const std::string& instance_id() const;
   // Errors: kUnavailable (no thread).
   base::Status start();
-  // Ends the connection and takes up no more work. False: an action (a container's stop, say) still runs
-  // after `grace`; the caller may wait for it with the destructor, or end the process.
+  // Ends the connection and takes up no more work. False: an action (a container's stop, say) still
+  // runs after `grace`; the caller may wait for it with the destructor, or end the process.
   bool stop(std::chrono::milliseconds grace = std::chrono::seconds(5));
 
  private:

@@ -132,7 +132,9 @@ Result<std::optional<std::string>> AgentState::read_instance_id(const std::strin
   return std::move(identity->instance_id);
 }
 
-std::vector<std::string> AgentState::file_names() { return {kFileName, kLockName}; }
+std::vector<std::string> AgentState::file_names() {
+  return {kFileName, kLockName};
+}
 
 Result<AgentState> AgentState::open(const std::string& data_dir, base::Prng& prng) {
   std::error_code error;
@@ -183,12 +185,10 @@ Result<std::int64_t> AgentState::next_epoch() {
 Status AgentState::write(std::int64_t epoch) const {
   const std::string path = folder_ + "/" + kFileName;
   const std::string temporary = path + ".new";
-  const std::string text = Json::object({{"format", kFormat},
-                                         {"instanceId", instance_id_},
-                                         {"epoch", epoch}})
-                               .dump_pretty();
-  const int fd =
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const std::string text =
+      Json::object({{"format", kFormat}, {"instanceId", instance_id_}, {"epoch", epoch}})
+          .dump_pretty();
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return io_error("open", temporary, errno);
   Status written = write_durably(fd, text, temporary);
   ::close(fd);

@@ -78,8 +78,7 @@ void add_mps(const ContainerPlan& plan, const SharedGpu& share, const ports::Mps
              ports::ContainerSpec& spec) {
   set_environment(spec, "CUDA_MPS_PIPE_DIRECTORY", kContainerMpsDirectory);
   // The container sees its one GPU as device 0, whatever its index on the machine.
-  set_environment(spec, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
-                  fmt::format("0={}M", share.memory_mib));
+  set_environment(spec, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", fmt::format("0={}M", share.memory_mib));
   // When not asked for, a value of the user's own stays: it can only narrow.
   if (share.compute_percent) {
     set_environment(spec, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",

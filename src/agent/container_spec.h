@@ -1,5 +1,6 @@
 // Makes the engine's container from a task definition's. The platform's values win over the task
-// definition's: labels, the MPS variables, the GPUs. Pure but for the wiring, which reads its CDI spec.
+// definition's: labels, the MPS variables, the GPUs. Pure but for the wiring, which reads its CDI
+// spec.
 #pragma once
 
 #include <string>
@@ -13,8 +14,8 @@
 
 namespace cotenant::agent {
 
-// Where a sharing container finds its daemon's `control`. Not the default /tmp/nvidia-mps, which CUDA
-// probes whether asked or not (facts: ECS moved away from it for that).
+// Where a sharing container finds its daemon's `control`. Not the default /tmp/nvidia-mps, which
+// CUDA probes whether asked or not (facts: ECS moved away from it for that).
 inline constexpr const char* kContainerMpsDirectory = "/run/cotenant/mps";
 
 struct BuiltSpec {
@@ -22,11 +23,12 @@ struct BuiltSpec {
   std::vector<std::string> warnings;
 };
 
-// "cotenant-<family>-<revision>-<container>-<12 hex>": tells people what it is; the id makes it unique,
-// so that a create whose answer was lost cannot make a second container.
+// "cotenant-<family>-<revision>-<container>-<12 hex>": tells people what it is; the id makes it
+// unique, so that a create whose answer was lost cannot make a second container.
 std::string engine_name(const ContainerPlan& plan);
 
-// Errors: kClient, with the reason and what would help: the container cannot be made on this machine.
+// Errors: kClient, with the reason and what would help: the container cannot be made on this
+// machine.
 base::Result<BuiltSpec> build_container_spec(const ContainerPlan& plan,
                                              const std::string& instance_id,
                                              const ports::EngineInfo& engine,

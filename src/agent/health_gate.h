@@ -1,8 +1,8 @@
 // The gate that a sharing container passes before it starts: its GPU's MPS daemon has to answer. A
 // client that starts without its daemon does not fail, it runs on the plain GPU without any limit.
 //
-// As ECS has it: 3 attempts, 2 s and then 4 s between them, 10 s in all, fails closed, with ECS's stop
-// reasons (facts: ECS agent's task resource MPSDaemonResource). A value; pure.
+// As ECS has it: 3 attempts, 2 s and then 4 s between them, 10 s in all, fails closed, with ECS's
+// stop reasons (facts: ECS agent's task resource MPSDaemonResource). A value; pure.
 #pragma once
 
 #include <cstdint>

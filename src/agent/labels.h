@@ -1,5 +1,6 @@
-// The labels that every container of ours carries. They are all that an agent which has just started
-// knows of containers that nobody desires any more. Users cannot set labels below kLabelPrefix.
+// The labels that every container of ours carries. They are all that an agent which has just
+// started knows of containers that nobody desires any more. Users cannot set labels below
+// kLabelPrefix.
 #pragma once
 
 namespace cotenant::agent {

@@ -80,8 +80,8 @@ void add_gpus(const RegistrationInput& input, BuiltRegistration& built) {
     registration.attributes["cotenant.memory-enforcement"] = "client";
   }
   if (const auto obstacle = sharing_obstacle(*input.gpus, input.mps_control_present)) {
-    built.warnings.push_back(fmt::format("attribute {} is withheld: {}", core::kSharingAttribute,
-                                         *obstacle));
+    built.warnings.push_back(
+        fmt::format("attribute {} is withheld: {}", core::kSharingAttribute, *obstacle));
   } else {
     registration.attributes[std::string(core::kSharingAttribute)] = "";
   }

@@ -15,8 +15,7 @@ bool says_nothing(const core::TaskObservation& task) {
 
 }  // namespace
 
-void ReportTracker::sent_all(const std::vector<core::TaskObservation>& observed,
-                             std::int64_t seq) {
+void ReportTracker::sent_all(const std::vector<core::TaskObservation>& observed, std::int64_t seq) {
   sent_.clear();
   // The desired state that answers a hello acknowledges it.
   for (const core::TaskObservation& task : observed) sent_[task.task_id] = {task, seq, true, 0};

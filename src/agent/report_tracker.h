@@ -1,7 +1,8 @@
 // Which observations the control plane still has to hear of. A value; pure.
 //
-// A report goes out when it differs from the last one sent, and again when it was not acknowledged in
-// time (the control plane could not store it) or the connection was lost (the hello carries all).
+// A report goes out when it differs from the last one sent, and again when it was not acknowledged
+// in time (the control plane could not store it) or the connection was lost (the hello carries
+// all).
 #pragma once
 
 #include <cstdint>

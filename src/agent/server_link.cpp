@@ -50,7 +50,9 @@ ServerLink::ServerLink(LinkOptions options, Connector connect, std::shared_ptr<H
       shared_(std::make_shared<Shared>()),
       prng_(seed) {}
 
-ServerLink::~ServerLink() { stop(); }
+ServerLink::~ServerLink() {
+  stop();
+}
 
 base::Status ServerLink::start() {
   try {
@@ -87,8 +89,8 @@ bool ServerLink::pause(milliseconds delay) {
   return shared_->wake.wait_for(lock, delay, [&] { return shared_->stopping; });
 }
 
-// Doubled each time, and between a half and all of that, so that a thousand agents do not come back at
-// once after the control plane was restarted.
+// Doubled each time, and between a half and all of that, so that a thousand agents do not come back
+// at once after the control plane was restarted.
 milliseconds ServerLink::next_delay() {
   milliseconds full = options_.retry_max;
   {
@@ -125,8 +127,7 @@ void ServerLink::attempt() {
   }
   last_error_.clear();
   std::unique_lock lock(shared_->mutex);
-  shared_->wake.wait(lock,
-                     [&] { return shared_->stopping || shared_->closed_epoch >= *epoch; });
+  shared_->wake.wait(lock, [&] { return shared_->stopping || shared_->closed_epoch >= *epoch; });
   const bool stopping = shared_->stopping;
   lock.unlock();
   if (stopping) (*socket)->close("the agent stops");

@@ -1,9 +1,10 @@
-// The agent's one connection to its control plane: makes it, makes it again after it broke, with back-off
-// and jitter. Knows frames, not their meaning.
+// The agent's one connection to its control plane: makes it, makes it again after it broke, with
+// back-off and jitter. Knows frames, not their meaning.
 //
-// One thread of its own makes the connections; the calls of Handler come from it and from the WebSocket's
-// thread, never two at once for one connection, and may block (then the socket is not read). Each attempt has
-// an epoch, which also tells late calls of an old connection from those of the present one.
+// One thread of its own makes the connections; the calls of Handler come from it and from the
+// WebSocket's thread, never two at once for one connection, and may block (then the socket is not
+// read). Each attempt has an epoch, which also tells late calls of an old connection from those of
+// the present one.
 #pragma once
 
 #include <chrono>
@@ -22,7 +23,8 @@
 
 namespace cotenant::agent {
 
-// Opens a WebSocket at the control plane's GET /agent/v1 (net::WebSocketClient, bound to its endpoint).
+// Opens a WebSocket at the control plane's GET /agent/v1 (net::WebSocketClient, bound to its
+// endpoint).
 using Connector = std::function<base::Result<std::shared_ptr<ports::WebSocket>>(
     std::shared_ptr<ports::WebSocketListener>)>;
 

@@ -1,5 +1,5 @@
-// A few threads for blocking calls. Threads are made when all others are busy, up to the bound; beyond it
-// jobs wait in order. Any thread posts.
+// A few threads for blocking calls. Threads are made when all others are busy, up to the bound;
+// beyond it jobs wait in order. Any thread posts.
 #pragma once
 
 #include <chrono>

@@ -34,7 +34,8 @@ void set_number(Json& json, std::string_view name, std::int64_t value) {
   if (value != 0) json.set(name, value);
 }
 
-// Engines' texts reach us as they are; a frame must be valid UTF-8 or its receiver refuses it whole.
+// Engines' texts reach us as they are; a frame must be valid UTF-8 or its receiver refuses it
+// whole.
 std::string valid_utf8(std::string_view text) {
   std::string valid;
   while (!text.empty()) {
@@ -176,8 +177,8 @@ Json desired_task_json(const core::DesiredTask& task) {
 
 // --- Decoding ---
 
-// Reads members of one object. The first error is kept, so that a caller reads all it wants and asks
-// once; its text names the member by its path ("tasks[0].containers[1].status").
+// Reads members of one object. The first error is kept, so that a caller reads all it wants and
+// asks once; its text names the member by its path ("tasks[0].containers[1].status").
 class Reader {
  public:
   Reader(const Json& json, std::string path, std::optional<base::Error>& error)
@@ -332,8 +333,7 @@ core::InstanceRegistration read_registration(Reader reader) {
   });
   reader.each("gpus", true, limits::kGpusPerInstance,
               [&](const Json& element, const std::string& path) {
-                registration.gpus.push_back(
-                    read_gpu_device(Reader(element, path, reader.error())));
+                registration.gpus.push_back(read_gpu_device(Reader(element, path, reader.error())));
                 for (std::size_t i = 0; i + 1 < registration.gpus.size(); ++i) {
                   if (registration.gpus[i].uuid != registration.gpus.back().uuid) continue;
                   reader.refuse(fmt::format("{}.uuid: '{}' is there twice", path,
@@ -369,18 +369,18 @@ core::ContainerObservation read_container_observation(Reader reader) {
 
 std::vector<core::TaskObservation> read_observations(Reader& frame, std::string_view member) {
   std::vector<core::TaskObservation> tasks;
-  frame.each(member, true, Reader::kManyElements, [&](const Json& element,
-                                                      const std::string& path) {
-    Reader reader(element, path, frame.error());
-    core::TaskObservation task;
-    task.task_id = reader.name("taskId");
-    reader.each("containers", true, limits::kContainersPerTask,
-                [&](const Json& part, const std::string& at) {
-                  task.containers.push_back(
-                      read_container_observation(Reader(part, at, frame.error())));
-                });
-    tasks.push_back(std::move(task));
-  });
+  frame.each(member, true, Reader::kManyElements,
+             [&](const Json& element, const std::string& path) {
+               Reader reader(element, path, frame.error());
+               core::TaskObservation task;
+               task.task_id = reader.name("taskId");
+               reader.each("containers", true, limits::kContainersPerTask,
+                           [&](const Json& part, const std::string& at) {
+                             task.containers.push_back(
+                                 read_container_observation(Reader(part, at, frame.error())));
+                           });
+               tasks.push_back(std::move(task));
+             });
   return tasks;
 }
 
@@ -456,8 +456,8 @@ core::DesiredTask read_desired_task(Reader reader) {
                 core::DesiredContainer container;
                 container.id = part.name("id");
                 if (const Json* definition = part.object("definition", true)) {
-                  container.definition = read_definition(
-                      Reader(*definition, part.at("definition"), reader.error()));
+                  container.definition =
+                      read_definition(Reader(*definition, part.at("definition"), reader.error()));
                 }
                 container.gpu_uuids = part.texts("gpuUuids");
                 container.started = part.flag("started", false);

@@ -1,7 +1,8 @@
-// A container engine in memory, for tests. Any thread. Containers run until exit_container() or stop().
+// A container engine in memory, for tests. Any thread. Containers run until exit_container() or
+// stop().
 //
-// Fault knobs: the engine may be away (every call is kUnavailable, watches end), the next call of a kind
-// may fail, the answer of the next create may be lost, calls of a kind may be held up.
+// Fault knobs: the engine may be away (every call is kUnavailable, watches end), the next call of a
+// kind may fail, the answer of the next create may be lost, calls of a kind may be held up.
 #pragma once
 
 #include <condition_variable>
@@ -42,7 +43,7 @@ class FakeContainerRuntime final : public ports::ContainerRuntime {
   void set_away(bool away);
   void fail_next(Call call, base::Error error);
   void lose_next_create_answer();  // the container is made; the answer is kTimeout
-  void hold(Call call);     // calls of this kind wait until released
+  void hold(Call call);            // calls of this kind wait until released
   void release(Call call);
 
   std::vector<ports::ContainerState> containers() const;

@@ -69,12 +69,13 @@ class WsSession final : public Session, public std::enable_shared_from_this<WsSe
   WsSession(std::shared_ptr<SessionRegistry> sessions, StreamSocket socket,
             std::shared_ptr<ports::WebSocketListener> listener, const WebSocketOptions& options)
       : sessions_(std::move(sessions)),
+        executor_(socket.get_executor()),
         stream_(std::move(socket)),
-        timer_(stream_.get_executor()),
+        timer_(executor_),
         listener_(std::move(listener)),
         options_(options) {}
 
-  asio::any_io_executor executor() override { return stream_.get_executor(); }
+  asio::any_io_executor executor() override { return executor_; }
   void shut_down() override;
 
   void accept(UpgradeRequest request);
@@ -98,7 +99,8 @@ class WsSession final : public Session, public std::enable_shared_from_this<WsSe
   std::string describe(ErrorCode error) const;
 
   const std::shared_ptr<SessionRegistry> sessions_;
-  websocket::stream<StreamSocket> stream_;
+  const asio::any_io_executor executor_;
+  std::optional<websocket::stream<StreamSocket>> stream_;  // until finish()
   asio::steady_timer timer_;
   std::shared_ptr<ports::WebSocketListener> listener_;
   const WebSocketOptions options_;
@@ -179,12 +181,12 @@ class Handle final : public ports::WebSocket {
 };
 
 void WsSession::begin() {
-  stream_.read_message_max(options_.frame_bytes);
-  stream_.auto_fragment(true);
-  stream_.write_buffer_bytes(kWriteFrameBytes);
-  stream_.text(true);
+  stream_->read_message_max(options_.frame_bytes);
+  stream_->auto_fragment(true);
+  stream_->write_buffer_bytes(kWriteFrameBytes);
+  stream_->text(true);
   // Runs inside reads, hence on the strand.
-  stream_.control_callback(
+  stream_->control_callback(
       [this](websocket::frame_type, beast::string_view) { last_seen_ = SteadyClock::now(); });
   last_seen_ = SteadyClock::now();
   handshake_deadline_ = last_seen_ + options_.handshake_timeout;
@@ -194,7 +196,7 @@ void WsSession::begin() {
 void WsSession::accept(UpgradeRequest request) {
   begin();
   upgrade_ = std::move(request);
-  stream_.async_accept(upgrade_, [self = shared_from_this()](ErrorCode error) {
+  stream_->async_accept(upgrade_, [self = shared_from_this()](ErrorCode error) {
     if (self->finished_) return;
     if (error) return self->finish(self->describe(error));
     self->open();
@@ -205,13 +207,13 @@ void WsSession::handshake(WebSocketHandshake handshake, HandshakeDone done) {
   handshake_ = std::move(handshake);
   done_ = std::move(done);
   begin();
-  stream_.set_option(websocket::stream_base::decorator([this](websocket::request_type& request) {
+  stream_->set_option(websocket::stream_base::decorator([this](websocket::request_type& request) {
     request.set(http::field::user_agent, "cotenant");
     for (const ports::HttpHeader& header : handshake_.headers) {
       request.set(header.name, header.value);
     }
   }));
-  stream_.async_handshake(
+  stream_->async_handshake(
       answer_, handshake_.host, handshake_.target, [self = shared_from_this()](ErrorCode error) {
         if (self->finished_) return;
         if (error == websocket::error::upgrade_declined) {
@@ -245,7 +247,7 @@ void WsSession::open() {
 }
 
 void WsSession::read() {
-  stream_.async_read_some(buffer_, 0, [self = shared_from_this()](ErrorCode error, std::size_t) {
+  stream_->async_read_some(buffer_, 0, [self = shared_from_this()](ErrorCode error, std::size_t) {
     self->on_read(error);
   });
 }
@@ -254,10 +256,10 @@ void WsSession::on_read(ErrorCode error) {
   if (finished_) return;
   if (error) return finish(describe(error));
   last_seen_ = SteadyClock::now();
-  if (stream_.got_binary()) {
+  if (stream_->got_binary()) {
     end(websocket::close_code::unknown_data, "only text frames are accepted", /*at_once=*/true);
   }
-  if (stream_.is_message_done()) deliver();
+  if (stream_->is_message_done()) deliver();
   read();
 }
 
@@ -311,18 +313,18 @@ void WsSession::pump() {
     }
   }
   if (close_now) return send_close();
-  stream_.async_write(asio::buffer(writing_text_),
-                      [self = shared_from_this()](ErrorCode error, std::size_t) {
-                        self->writing_ = false;
-                        {
-                          const std::lock_guard lock(self->outbox_->mutex);
-                          self->outbox_->bytes -= self->writing_text_.size();
-                        }
-                        self->writing_text_ = {};
-                        // A broken connection also fails the pending read, which ends the session
-                        // with its reason.
-                        if (!error) self->pump();
-                      });
+  stream_->async_write(asio::buffer(writing_text_),
+                       [self = shared_from_this()](ErrorCode error, std::size_t) {
+                         self->writing_ = false;
+                         {
+                           const std::lock_guard lock(self->outbox_->mutex);
+                           self->outbox_->bytes -= self->writing_text_.size();
+                         }
+                         self->writing_text_ = {};
+                         // A broken connection also fails the pending read, which ends the session
+                         // with its reason.
+                         if (!error) self->pump();
+                       });
 }
 
 void WsSession::send_close() {
@@ -334,7 +336,7 @@ void WsSession::send_close() {
     const std::string_view text = cut_reason(outbox_->reason);
     reason.reason.assign(text.data(), text.size());
   }
-  stream_.async_close(reason, [self = shared_from_this()](ErrorCode error) {
+  stream_->async_close(reason, [self = shared_from_this()](ErrorCode error) {
     if (!self->finished_) self->finish(self->describe(error));
   });
 }
@@ -342,7 +344,7 @@ void WsSession::send_close() {
 void WsSession::ping() {
   if (pinging_ || close_sent_) return;
   pinging_ = true;
-  stream_.async_ping({}, [self = shared_from_this()](ErrorCode) { self->pinging_ = false; });
+  stream_->async_ping({}, [self = shared_from_this()](ErrorCode) { self->pinging_ = false; });
 }
 
 void WsSession::arm_timer() {
@@ -390,7 +392,7 @@ void WsSession::shut_down() {
 
 std::string WsSession::describe(ErrorCode error) const {
   if (error == websocket::error::closed) {
-    const websocket::close_reason& reason = stream_.reason();
+    const websocket::close_reason& reason = stream_->reason();
     return fmt::format("closed by the peer ({}): {}", reason.code,
                        std::string_view(reason.reason.data(), reason.reason.size()));
   }
@@ -404,8 +406,10 @@ std::string WsSession::describe(ErrorCode error) const {
 void WsSession::finish(std::string reason, base::ErrorCode code) {
   if (std::exchange(finished_, true)) return;
   timer_.cancel();
-  ErrorCode ignored;
-  beast::get_lowest_layer(stream_).close(ignored);
+  // Closing the socket ends the operations at the socket. Destroying the stream also ends those
+  // that wait inside it for each other: Beast (1.81) can leave one there for ever when both sides
+  // close at once, and it would keep this session and the io_context's threads.
+  stream_.reset();
   {
     const std::lock_guard lock(outbox_->mutex);
     if (outbox_->ended) reason = outbox_->reason;

@@ -260,6 +260,7 @@ export class Cotenant {
     this.engine = engine;
     // Short: unix sockets lie below it.
     this.folder = fs.mkdtempSync('/tmp/ct-');
+    fs.chmodSync(this.folder, 0o711);  // the MPS server and the containers pass through it
     this.dataDir = path.join(this.folder, 'data');
     this.runDir = path.join(this.folder, 'run');
     this.endpoint = `http://127.0.0.1:${port}`;
@@ -268,7 +269,8 @@ export class Cotenant {
     const log = (name) => path.join(this.folder, `${name}.log`);
     if (split) {
       this.agentDataDir = path.join(this.folder, 'agent');
-      this.server = new Daemon(['server', ...listen, '--data-dir', this.dataDir], log('server'));
+      this.server = new Daemon(
+          ['server', ...listen, '--data-dir', this.dataDir, '--run-dir', this.runDirOf(this.dataDir)], log('server'));
       this.agent = new Daemon(
           ['agent', '--server', this.endpoint, '--cluster', 'default', '--data-dir', this.agentDataDir,
            ...node],
@@ -285,6 +287,11 @@ export class Cotenant {
       credentials: {accessKeyId: 'test', secretAccessKey: 'test'},
       maxAttempts: 1,
     });
+  }
+
+  // A server beside an agent has a run folder of its own.
+  runDirOf(dataDir) {
+    return dataDir === this.agentDataDir ? this.runDir : path.join(this.folder, 'server-run');
   }
 
   // Starts what is not running, and waits until the server answers and the agent has joined.
@@ -424,19 +431,22 @@ export class Cotenant {
     return this.engine.inspect(runtimeId).Config.Labels['cotenant.instance'];
   }
 
-  down({mayFail = false} = {}) {
-    return run(BINARY,
-               ['down', '--data-dir', this.agentDataDir, '--run-dir', this.runDir, '--docker-host', this.engine.host],
-               {mayFail, timeoutMs: 120_000});
+  // Where everything lies, `up` has noted down in its data folder.
+  down() {
+    return run(BINARY, ['down', '--data-dir', this.agentDataDir], {timeoutMs: 120_000});
   }
 
   #destroy() {
     this.client.destroy();
     for (const daemon of this.daemons) daemon.killNow();
-    const result = fs.existsSync(this.agentDataDir) ? this.down({mayFail: true}) : {status: 0};
-    const logs = result.status === 0 ? '' : this.logTails();
+    let failure;
+    for (const dataDir of new Set([this.agentDataDir, this.dataDir])) {
+      const result = run(BINARY, ['down', '--data-dir', dataDir, '--run-dir', this.runDirOf(dataDir)],
+                         {mayFail: true, timeoutMs: 120_000});
+      if (result.status !== 0) failure = `cotenant down: ${result.stdout}${result.stderr}\n${this.logTails()}`;
+    }
     fs.rmSync(this.folder, {recursive: true, force: true});
-    if (result.status !== 0) throw new Error(`cotenant down: ${result.stdout}${result.stderr}\n${logs}`);
+    if (failure) throw new Error(failure);
   }
 }
 

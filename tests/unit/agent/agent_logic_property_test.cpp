@@ -1,6 +1,7 @@
-// AgentLogic in a world with faults: actions take time, answers get lost, come late or twice, snapshots
-// are old, containers exit and vanish, daemons die, the agent restarts without memory. What must never
-// happen is checked by LogicWorld at each effect; what must happen, after the faults have stopped.
+// AgentLogic in a world with faults: actions take time, answers get lost, come late or twice,
+// snapshots are old, containers exit and vanish, daemons die, the agent restarts without memory.
+// What must never happen is checked by LogicWorld at each effect; what must happen, after the
+// faults have stopped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -187,18 +188,18 @@ class Chaos {
     ++restarts;
     issued_starts_.clear();
     std::erase_if(world.ever_ran, [&](const std::string& id) {
-      return std::none_of(world.entries.begin(), world.entries.end(), [&](const auto& entry) {
-        return entry.second.plan.container.id == id;
-      });
+      return std::none_of(world.entries.begin(), world.entries.end(),
+                          [&](const auto& entry) { return entry.second.plan.container.id == id; });
     });
     logic_ = AgentLogic(LogicOptions{});
     full_sent_ = false;
     snapshot_token_ = 0;
     snapshot_taken_ = false;
     // The engine still creates, stops and removes what it was asked to; what is over before another
-    // agent is up has happened by then or never: a start is short, a daemon's console ended with the
-    // agent. (A start that came true after the next agent looked, and whose container exited before
-    // that agent's own start, would run it twice: no engine offers to start only what never ran.)
+    // agent is up has happened by then or never: a start is short, a daemon's console ended with
+    // the agent. (A start that came true after the next agent looked, and whose container exited
+    // before that agent's own start, would run it twice: no engine offers to start only what never
+    // ran.)
     for (Pending& pending : pending_) {
       const bool is_short = std::holds_alternative<StartDaemon>(pending.action.what) ||
                             std::holds_alternative<ProbeDaemon>(pending.action.what) ||

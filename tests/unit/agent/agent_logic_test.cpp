@@ -21,6 +21,9 @@ class Bench {
 
   // The errors that the next actions of a kind end with, without any effect.
   std::vector<std::pair<std::string, base::Error>> failures;
+  // Actions with this in their description take long: they lie in `held`.
+  std::string hold = "nothing";
+  std::vector<Action> held;
 
   void look() { logic.observe(logic.begin_snapshot(), world.snapshot()); }
 
@@ -33,7 +36,11 @@ class Bench {
       for (const Action& action : actions) {
         const std::string text = describe(action);
         done.push_back(text);
-        logic.finish({action.id, outcome(action, text)}, world.now_ms);
+        if (text.find(hold) == std::string::npos) {
+          logic.finish({action.id, outcome(action, text)}, world.now_ms);
+        } else {
+          held.push_back(action);
+        }
       }
     }
     EXPECT_EQ(world.violations, std::vector<std::string>{});
@@ -49,6 +56,13 @@ class Bench {
       done.insert(done.end(), more.begin(), more.end());
     }
     return done;
+  }
+
+  void let_go() {
+    hold = "nothing";
+    for (const Action& action : std::exchange(held, {})) {
+      logic.finish({action.id, world.apply(action)}, world.now_ms);
+    }
   }
 
   void restart() { logic = AgentLogic(options_); }
@@ -125,27 +139,51 @@ TEST(AgentLogicTest, ReportsHowContainersEnd) {
   };
   const auto nothing = [](Bench&) {};
   const std::vector<Row> rows = {
-      {"create refused", "create", {{ErrorCode::kClient, "bad mount"}}, nothing,
-       "CannotCreateContainerError: bad mount", std::nullopt},
-      {"image missing", "create", {{ErrorCode::kNotFound, "no such image: x"}}, nothing,
+      {"create refused",
+       "create",
+       {{ErrorCode::kClient, "bad mount"}},
+       nothing,
+       "CannotCreateContainerError: bad mount",
+       std::nullopt},
+      {"image missing",
+       "create",
+       {{ErrorCode::kNotFound, "no such image: x"}},
+       nothing,
        "CannotPullContainerError: no such image: x; cotenant does not pull images yet: bring it to "
        "this engine first",
        std::nullopt},
-      {"create never answers", "create",
+      {"create never answers",
+       "create",
        {{ErrorCode::kTimeout, "a"}, {ErrorCode::kTimeout, "b"}, {ErrorCode::kTimeout, "c"}},
-       nothing, "DockerTimeoutError: c", std::nullopt},
-      {"name taken by a stranger", "create",
+       nothing,
+       "DockerTimeoutError: c",
+       std::nullopt},
+      {"name taken by a stranger",
+       "create",
        {{ErrorCode::kConflict, "taken"},
         {ErrorCode::kConflict, "taken"},
         {ErrorCode::kConflict, "taken"}},
-       nothing, "CannotCreateContainerError: taken", std::nullopt},
-      {"start refused", "start container", {{ErrorCode::kClient, "no such program"}}, nothing,
-       "CannotStartContainerError: no such program", std::nullopt},
-      {"killed for memory", "", {},
+       nothing,
+       "CannotCreateContainerError: taken",
+       std::nullopt},
+      {"start refused",
+       "start container",
+       {{ErrorCode::kClient, "no such program"}},
+       nothing,
+       "CannotStartContainerError: no such program",
+       std::nullopt},
+      {"killed for memory",
+       "",
+       {},
        [](Bench& bench) { bench.world.exit(*bench.world.named("web"), 137, true); },
-       "OutOfMemoryError: Container killed due to memory usage", 137},
-      {"removed by somebody", "", {}, [](Bench& bench) { bench.world.entries.clear(); },
-       "CannotInspectContainerError: the container is gone", std::nullopt},
+       "OutOfMemoryError: Container killed due to memory usage",
+       137},
+      {"removed by somebody",
+       "",
+       {},
+       [](Bench& bench) { bench.world.entries.clear(); },
+       "CannotInspectContainerError: the container is gone",
+       std::nullopt},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.name);
@@ -446,27 +484,104 @@ TEST(AgentLogicTest, TheGateFailsClosed) {
 TEST(AgentLogicTest, AProbeWithoutAnAnswerIsAFailedGateAfterTenSeconds) {
   Bench bench;
   bench.logic.desire_all({task("t", {sharing("web", "g")})});
-  std::vector<Action> held;
-  for (int round = 0; round < 10; ++round) {
-    bench.look();
-    for (const Action& action : bench.logic.step(bench.world.now_ms)) {
-      if (std::holds_alternative<ProbeDaemon>(action.what)) {
-        held.push_back(action);
-      } else {
-        bench.logic.finish({action.id, bench.world.apply(action)}, bench.world.now_ms);
-      }
-    }
-  }
-  ASSERT_EQ(held.size(), 1u);
+  bench.hold = "probe";
+  bench.settle();
+  ASSERT_EQ(bench.held.size(), 1u);
   bench.settle_for(9'000);
   EXPECT_EQ(bench.status("web"), ContainerStatus::kPending);
   bench.settle_for(2'000);
   EXPECT_EQ(bench.reason("web"), "MPS control daemon verification did not complete");
 }
 
+TEST(AgentLogicTest, ADaemonIsNotStoppedBelowAContainerThatIsStillBeingStopped) {
+  Bench bench;
+  bench.logic.desire_all({task("t", {sharing("a", "g")})});
+  bench.settle();
+  bench.hold = "stop container";
+  bench.logic.desire_all({task("w", {whole("w", {"g"})})});
+  const std::vector<std::string> done = bench.settle_for(40'000);
+  EXPECT_FALSE(contains(done, "stop the MPS"));
+  EXPECT_FALSE(contains(done, "start container"));
+  bench.let_go();
+  bench.settle();
+  EXPECT_EQ(bench.status("w"), ContainerStatus::kRunning);
+}
+
+TEST(AgentLogicTest, ADaemonIsNotStartedBesideAWholeGpuContainer) {
+  Bench bench;
+  bench.logic.desire_all({task("w", {whole("w", {"g"})})});
+  bench.settle();
+  bench.hold = "stop container";
+  bench.logic.desire_all({task("t", {sharing("a", "g")})});
+  EXPECT_FALSE(contains(bench.settle_for(40'000), "start the MPS"));
+  bench.let_go();
+  bench.settle();
+  EXPECT_EQ(bench.status("a"), ContainerStatus::kRunning);
+}
+
+TEST(AgentLogicTest, AStartThatWasGivenUpCannotComeTrueAfterTheReport) {
+  Bench bench;
+  core::DesiredTask desired = task("t", {plain("web")});
+  bench.logic.desire_all({desired});
+  bench.hold = "start container";
+  bench.settle();
+  ASSERT_EQ(bench.held.size(), 1u);
+  desired.stop = true;
+  bench.logic.desire_all({desired});
+  bench.settle();
+  EXPECT_EQ(bench.status("web"), ContainerStatus::kPending) << "it may start any moment";
+  bench.world.now_ms += 241'000;
+  bench.hold = "remove container";
+  EXPECT_TRUE(contains(bench.settle_for(2'000), "remove container"));
+  EXPECT_EQ(bench.status("web"), ContainerStatus::kPending) << "it is still there";
+  bench.held.erase(bench.held.begin());
+  bench.let_go();
+  bench.settle();
+  EXPECT_EQ(bench.status("web"), ContainerStatus::kStopped);
+  EXPECT_TRUE(bench.world.entries.empty());
+}
+
+TEST(AgentLogicTest, AContainerThatCannotBeRemovedDoesNotHoldItsTask) {
+  Bench bench;
+  core::DesiredTask desired = task("t", {plain("web"), plain("other")});
+  bench.hold = "create container other";
+  bench.logic.desire_all({desired});
+  bench.settle();
+  desired.stop = true;
+  for (int i = 0; i < 3; ++i) {
+    bench.failures.emplace_back("remove", base::Error{ErrorCode::kClient, "busy"});
+  }
+  bench.logic.desire_all({desired});
+  bench.settle_for(10'000);
+  EXPECT_EQ(bench.status("web"), ContainerStatus::kStopped);
+}
+
+TEST(AgentLogicTest, ALateResultMakesOlderSnapshotsStale) {
+  Bench bench;
+  bench.hold = "create";
+  bench.logic.desire_all({task("t", {plain("web")})});
+  bench.settle();
+  ASSERT_EQ(bench.held.size(), 1u);
+  const Action create = bench.held[0];
+  bench.world.now_ms += 301'000;
+  EXPECT_TRUE(bench.logic.step(bench.world.now_ms).empty()) << "given up: look first";
+  bench.world.now_ms += 2'000;
+  const std::uint64_t token = bench.logic.begin_snapshot();
+  const Snapshot before = bench.world.snapshot();
+  bench.logic.finish({create.id, bench.world.apply(create)}, bench.world.now_ms);
+  bench.logic.observe(token, before);
+  EXPECT_TRUE(bench.logic.step(bench.world.now_ms).empty());
+  bench.logic.finish({create.id, {}}, bench.world.now_ms);  // and once more
+  bench.hold = "nothing";
+  bench.settle();
+  EXPECT_EQ(bench.status("web"), ContainerStatus::kRunning);
+  EXPECT_EQ(bench.world.entries.size(), 1u);
+}
+
 TEST(AgentLogicTest, AGateThatRecoversInTimeOpens) {
   Bench bench;
-  bench.failures = {{"probe", {ErrorCode::kUnavailable, "no"}}, {"probe", {ErrorCode::kTimeout, "no"}}};
+  bench.failures = {{"probe", {ErrorCode::kUnavailable, "no"}},
+                    {"probe", {ErrorCode::kTimeout, "no"}}};
   bench.logic.desire_all({task("t", {sharing("web", "g")})});
   bench.settle_for(7'000);
   EXPECT_EQ(bench.status("web"), ContainerStatus::kRunning);

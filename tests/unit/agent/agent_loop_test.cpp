@@ -51,7 +51,9 @@ class FakeServer {
 
   // Waits for a frame that `wanted` takes; others are skipped.
   template <class Frame>
-  Frame expect(const std::function<bool(const Frame&)>& wanted = [](const Frame&) { return true; }) {
+  Frame expect(const std::function<bool(const Frame&)>& wanted = [](const Frame&) {
+    return true;
+  }) {
     std::unique_lock lock(mutex_);
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (true) {

@@ -1,5 +1,5 @@
-// A machine for tests of AgentLogic: containers and daemons that do at once what an action says. Checks,
-// at each effect, what must hold of any machine (see `violations`).
+// A machine for tests of AgentLogic: containers and daemons that do at once what an action says.
+// Checks, at each effect, what must hold of any machine (see `violations`).
 #pragma once
 
 #include <fmt/format.h>

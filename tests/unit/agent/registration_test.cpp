@@ -20,8 +20,8 @@ ports::DriverInfo driver() {
 }
 
 RegistrationInput input(base::Result<std::vector<ports::GpuInfo>> gpus) {
-  return {"id",  "default", "1.0",    std::nullopt, fakes::FakeContainerRuntime::default_info(),
-          1000,  2,         "x86_64", driver(),     std::move(gpus),
+  return {"id", "default", "1.0",    std::nullopt, fakes::FakeContainerRuntime::default_info(),
+          1000, 2,         "x86_64", driver(),     std::move(gpus),
           true};
 }
 
@@ -106,7 +106,8 @@ TEST(RegistrationTest, ClientSlots) {
     int cuda;
     int want;
   };
-  const Row rows[] = {{6, 13010, 16}, {7, 12000, 48}, {8, 13000, 48}, {9, 13010, 60}, {9, 13040, 60}};
+  const Row rows[] = {
+      {6, 13010, 16}, {7, 12000, 48}, {8, 13000, 48}, {9, 13010, 60}, {9, 13040, 60}};
   for (const Row& row : rows) {
     ports::GpuInfo info = gpu();
     info.compute_capability_major = row.major;

@@ -15,7 +15,9 @@ TEST(HashTest, GivesTheReferenceValues) {
   EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8ULL);
 }
 
-TEST(HashTest, BytesAboveAsciiCountAsUnsigned) { EXPECT_NE(fnv1a("\xC3\xA9"), fnv1a("CI")); }
+TEST(HashTest, BytesAboveAsciiCountAsUnsigned) {
+  EXPECT_NE(fnv1a("\xC3\xA9"), fnv1a("CI"));
+}
 
 TEST(HashTest, DigestIsTheSameForTheSameTextAndShowsEveryChange) {
   const std::string digest = digest_hex("{\"count\":1}");

@@ -106,9 +106,9 @@ class Maker {
         definition.gpu = core::WholeGpus{0, true};
         break;
       case 2:
-        definition.gpu = core::SharedGpu{static_cast<std::int64_t>(1 + below(9999)),
-                                         coin() ? std::optional(1 + static_cast<int>(below(100)))
-                                                : std::nullopt};
+        definition.gpu = core::SharedGpu{
+            static_cast<std::int64_t>(1 + below(9999)),
+            coin() ? std::optional(1 + static_cast<int>(below(100))) : std::nullopt};
         break;
       default:
         break;
@@ -258,8 +258,8 @@ TEST(AgentMessageTest, MalformedAgentFramesAreNamed) {
     const auto got = decode_agent_message(row.frame);
     ASSERT_FALSE(got) << row.frame;
     EXPECT_EQ(got.error().code, base::ErrorCode::kProtocol);
-    EXPECT_NE(got.error().message.find(row.want), std::string::npos)
-        << row.frame << "\n" << got.error().message;
+    EXPECT_NE(got.error().message.find(row.want), std::string::npos) << row.frame << "\n"
+                                                                     << got.error().message;
   }
 }
 
@@ -282,8 +282,8 @@ TEST(AgentMessageTest, MalformedRegistrationsAreNamed) {
   for (const Malformed& row : rows) {
     const auto got = decode_agent_message(std::string(kHelloStart) + std::string(row.frame));
     ASSERT_FALSE(got) << row.frame;
-    EXPECT_NE(got.error().message.find(row.want), std::string::npos)
-        << row.frame << "\n" << got.error().message;
+    EXPECT_NE(got.error().message.find(row.want), std::string::npos) << row.frame << "\n"
+                                                                     << got.error().message;
   }
 }
 
@@ -319,7 +319,8 @@ TEST(AgentMessageTest, MalformedServerFramesAreNamed) {
       {with_gpu(R"({"whole":{"all":true},"shared":{"memoryMib":1}})"),
        "definition.gpu: must have exactly one of whole and shared"},
       {with_gpu(R"({"whole":{}})"), "definition.gpu.whole.count: is missing"},
-      {with_gpu(R"({"shared":{"memoryMib":0}})"), "definition.gpu.shared.memoryMib: 0 is not in 1.."},
+      {with_gpu(R"({"shared":{"memoryMib":0}})"),
+       "definition.gpu.shared.memoryMib: 0 is not in 1.."},
       {with_gpu(R"({"shared":{"memoryMib":1,"computePercent":101}})"),
        "definition.gpu.shared.computePercent: 101 is not in 1..100"},
       {std::string(base::limits::kAgentFrameBytes + 1, ' '), "the frame has 8388609 bytes"},
@@ -328,8 +329,8 @@ TEST(AgentMessageTest, MalformedServerFramesAreNamed) {
     const auto got = decode_server_message(frame);
     ASSERT_FALSE(got) << frame.substr(0, 200);
     EXPECT_EQ(got.error().code, base::ErrorCode::kProtocol);
-    EXPECT_NE(got.error().message.find(want), std::string::npos)
-        << frame.substr(0, 200) << "\n" << got.error().message;
+    EXPECT_NE(got.error().message.find(want), std::string::npos) << frame.substr(0, 200) << "\n"
+                                                                 << got.error().message;
   }
 }
 

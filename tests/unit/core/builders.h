@@ -29,9 +29,15 @@ struct GpuSetup {
   std::string dedicated_to = {};  // a task id; empty: to nobody
 };
 
-inline GpuSetup idle_gpu(std::int64_t memory_mib = kGpuMib) { return {memory_mib}; }
-inline GpuSetup unreadable_gpu() { return {std::nullopt}; }
-inline GpuSetup dedicated_gpu(std::string task_id) { return {kGpuMib, 48, {}, std::move(task_id)}; }
+inline GpuSetup idle_gpu(std::int64_t memory_mib = kGpuMib) {
+  return {memory_mib};
+}
+inline GpuSetup unreadable_gpu() {
+  return {std::nullopt};
+}
+inline GpuSetup dedicated_gpu(std::string task_id) {
+  return {kGpuMib, 48, {}, std::move(task_id)};
+}
 inline GpuSetup shared_gpu(std::vector<HeldShare> shares, std::int64_t memory_mib = kGpuMib) {
   return {memory_mib, 48, std::move(shares)};
 }

@@ -30,9 +30,13 @@ TEST(OverrideTest, ReplacesCommandAndSetsEnvironment) {
       {"of another container", {{"other", Words{"x"}, {{"A", "9"}}}}, command, environment},
       {"command", {{"main", Words{"sh", "-c"}, {}}}, {"sh", "-c"}, environment},
       {"empty command: the image's", {{"main", Words{}, {}}}, {}, environment},
-      {"environment in place and added", {{"main", {}, {{"B", "9"}, {"C", "3"}}}}, command,
+      {"environment in place and added",
+       {{"main", {}, {{"B", "9"}, {"C", "3"}}}},
+       command,
        {{"A", "1"}, {"B", "9"}, {"C", "3"}}},
-      {"the same name twice: the last", {{"main", {}, {{"C", "1"}, {"C", "2"}}}}, command,
+      {"the same name twice: the last",
+       {{"main", {}, {{"C", "1"}, {"C", "2"}}}},
+       command,
        {{"A", "1"}, {"B", "2"}, {"C", "2"}}},
   };
   for (const Row& row : rows) {

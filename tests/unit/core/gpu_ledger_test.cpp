@@ -42,11 +42,20 @@ TEST(GpuLedgerTest, ShowsModeMemoryCountsAndHolders) {
       {"idle", idle_gpu(), SharingMode::kIdle, 80000, 80000, 0, {}},
       {"one share", shared_gpu({{"t1", 30000}}), SharingMode::kNvidiaMps, 80000, 50000, 1, {"t1"}},
       {"shares of several tasks and containers, sorted by task",
-       shared_gpu({{"t2", 30000, 3}, {"t1", 10000}}), SharingMode::kNvidiaMps, 80000, 40000, 4,
+       shared_gpu({{"t2", 30000, 3}, {"t1", 10000}}),
+       SharingMode::kNvidiaMps,
+       80000,
+       40000,
+       4,
        {"t1", "t2"}},
       {"full", shared_gpu({{"t1", 80000}}), SharingMode::kNvidiaMps, 80000, 0, 1, {"t1"}},
-      {"dedicated has nothing left and counts one container", dedicated_gpu("t1"),
-       SharingMode::kDedicated, 80000, 0, 1, {"t1"}},
+      {"dedicated has nothing left and counts one container",
+       dedicated_gpu("t1"),
+       SharingMode::kDedicated,
+       80000,
+       0,
+       1,
+       {"t1"}},
       {"unreadable memory counts as none", unreadable_gpu(), SharingMode::kIdle, 0, 0, 0, {}},
   };
   for (const Row& row : rows) {
@@ -112,8 +121,8 @@ TEST(GpuLedgerTest, SaysWhyAWholeGpuIsRefused) {
 }
 
 TEST(GpuLedgerTest, ReleaseGivesBackAllThatTheTaskHoldsAndNothingElse) {
-  GpuLedger ledger = ledger_of({dedicated_gpu("t1"), dedicated_gpu("t1"),
-                                shared_gpu({{"t2", 10000, 2}, {"t3", 20000}})});
+  GpuLedger ledger = ledger_of(
+      {dedicated_gpu("t1"), dedicated_gpu("t1"), shared_gpu({{"t2", 10000, 2}, {"t3", 20000}})});
   ledger.release("t1");
   EXPECT_EQ(ledger.mode(0), SharingMode::kIdle);
   EXPECT_EQ(ledger.mode(1), SharingMode::kIdle);
@@ -152,8 +161,8 @@ TEST(GpuLedgerTest, ACopyIsIndependent) {
 
 // A caller that did not ask first, or that lost count, must not get a reservation.
 TEST(GpuLedgerDeathTest, MisuseStopsTheProgram) {
-  GpuLedger ledger = ledger_of({shared_gpu({{"t1", 30000}}), dedicated_gpu("t2"), idle_gpu(),
-                                unreadable_gpu()});
+  GpuLedger ledger =
+      ledger_of({shared_gpu({{"t1", 30000}}), dedicated_gpu("t2"), idle_gpu(), unreadable_gpu()});
   EXPECT_DEATH(ledger.reserve_share(0, "t9", 50001, 1), "assertion failed");
   EXPECT_DEATH(ledger.reserve_share(0, "t9", 1, 47), "assertion failed");
   EXPECT_DEATH(ledger.reserve_share(0, "t1", 1, 1), "assertion failed") << "holds a share already";

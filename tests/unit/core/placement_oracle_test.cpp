@@ -45,7 +45,9 @@ bool share_fits(const PlainGpu& gpu, const TaskGpuNeed& need) {
          gpu.slots - gpu.clients - 1 >= need.shared_containers;
 }
 
-bool idle(const PlainGpu& gpu) { return !gpu.dedicated && gpu.clients == 0; }
+bool idle(const PlainGpu& gpu) {
+  return !gpu.dedicated && gpu.clients == 0;
+}
 
 // Every way to place the need on this instance.
 std::vector<Option> options(const PlainInstance& on, std::size_t index, const TaskGpuNeed& need) {
@@ -156,9 +158,7 @@ class Dice {
  public:
   explicit Dice(std::uint64_t seed) : prng_(seed) {}
   // 0 .. sides - 1.
-  int roll(int sides) {
-    return static_cast<int>(prng_.next() % static_cast<std::uint64_t>(sides));
-  }
+  int roll(int sides) { return static_cast<int>(prng_.next() % static_cast<std::uint64_t>(sides)); }
   bool one_in(int sides) { return roll(sides) == 0; }
 
  private:
@@ -293,7 +293,8 @@ TEST(PlacementOracleTest, PlaceAgreesWithTheSecondImplementation) {
       const auto got = place(pointers, need);
       ASSERT_EQ(got.has_value(), want.option.has_value()) << "seed " << seed << " step " << step;
       if (!got) {
-        ASSERT_EQ(reason(got.error().test), reason(want.test)) << "seed " << seed << " step " << step;
+        ASSERT_EQ(reason(got.error().test), reason(want.test))
+            << "seed " << seed << " step " << step;
         ASSERT_EQ(got.error().infeasible, want.infeasible) << "seed " << seed << " step " << step;
         ASSERT_EQ(got.error().instance_id.empty(), instances.empty());
         ++refused;

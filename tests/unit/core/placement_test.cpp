@@ -53,31 +53,55 @@ TEST(PlaceTest, AShareGoesToTheTightestGpu) {
       {"least MiB left wins within an instance",
        {instance("a", 1,
                  {idle_gpu(), shared_gpu({{"t", 50000}}), shared_gpu({{"t", 20000}}), idle_gpu()})},
-       share_need(10000), "a", {1}},
+       share_need(10000),
+       "a",
+       {1}},
       {"a GPU that is too full is passed over",
        {instance("a", 1, {idle_gpu(), shared_gpu({{"t", 50000}}), shared_gpu({{"t", 20000}})})},
-       share_need(30001), "a", {2}},
+       share_need(30001),
+       "a",
+       {2}},
       {"least MiB left wins across instances",
        {instance("a", 1, {shared_gpu({{"t", 1000}})}), instance("b", 2, {idle_gpu(24000)})},
-       share_need(20000), "b", {0}},
-      {"an exact fit", {instance("a", 1, {idle_gpu(), shared_gpu({{"t", 79999}})})},
-       share_need(1), "a", {1}},
+       share_need(20000),
+       "b",
+       {0}},
+      {"an exact fit",
+       {instance("a", 1, {idle_gpu(), shared_gpu({{"t", 79999}})})},
+       share_need(1),
+       "a",
+       {1}},
       {"at the same remainder a GPU in NVIDIA_MPS mode comes first",
-       {instance("a", 1, {idle_gpu(40000), shared_gpu({{"t", 40000}})})}, share_need(100), "a",
+       {instance("a", 1, {idle_gpu(40000), shared_gpu({{"t", 40000}})})},
+       share_need(100),
+       "a",
        {1}},
       {"... also when its instance registered later",
        {instance("a", 1, {idle_gpu(40000)}), instance("b", 2, {shared_gpu({{"t", 40000}})})},
-       share_need(100), "b", {0}},
+       share_need(100),
+       "b",
+       {0}},
       {"a dedicated GPU takes no share",
-       {instance("a", 1, {dedicated_gpu("t"), idle_gpu()})}, share_need(100), "a", {1}},
+       {instance("a", 1, {dedicated_gpu("t"), idle_gpu()})},
+       share_need(100),
+       "a",
+       {1}},
       {"a GPU with unreadable memory takes no share",
-       {instance("a", 1, {unreadable_gpu(), idle_gpu()})}, share_need(100), "a", {1}},
+       {instance("a", 1, {unreadable_gpu(), idle_gpu()})},
+       share_need(100),
+       "a",
+       {1}},
       {"ties go to the lowest registration number, whatever the order given",
        {instance("b", 7, {idle_gpu()}), instance("a", 9, {idle_gpu()}),
         instance("c", 8, {idle_gpu()})},
-       share_need(100), "b", {0}},
-      {"then to the lowest GPU index", {instance("a", 1, {idle_gpu(), idle_gpu(), idle_gpu()})},
-       share_need(100), "a", {0}},
+       share_need(100),
+       "b",
+       {0}},
+      {"then to the lowest GPU index",
+       {instance("a", 1, {idle_gpu(), idle_gpu(), idle_gpu()})},
+       share_need(100),
+       "a",
+       {0}},
   });
 }
 
@@ -85,12 +109,18 @@ TEST(PlaceTest, TheSharesOfATaskGoOntoOneGpuWithRoomForTheirSum) {
   expect_placements({
       {"the sum decides, not each part",
        {instance("a", 1, {shared_gpu({{"t", 50000}}), shared_gpu({{"t", 50000}}), idle_gpu()})},
-       share_need(40000, 2), "a", {2}},
+       share_need(40000, 2),
+       "a",
+       {2}},
       {"client slots count per container",
-       {instance("a", 1, {{80000, 6, {{"t", 30000, 4}}}, idle_gpu()})}, share_need(100, 2), "a",
+       {instance("a", 1, {{80000, 6, {{"t", 30000, 4}}}, idle_gpu()})},
+       share_need(100, 2),
+       "a",
        {1}},
       {"one container still has a slot",
-       {instance("a", 1, {{80000, 6, {{"t", 30000, 4}}}, idle_gpu()})}, share_need(100, 1), "a",
+       {instance("a", 1, {{80000, 6, {{"t", 30000, 4}}}, idle_gpu()})},
+       share_need(100, 1),
+       "a",
        {0}},
   });
   // Two GPUs that are half free do not make one that is free.
@@ -102,49 +132,80 @@ TEST(PlaceTest, TheSharesOfATaskGoOntoOneGpuWithRoomForTheirSum) {
 TEST(PlaceTest, WholeGpusGoWhereFewestAreIdle) {
   expect_placements({
       {"lowest idle indexes",
-       {instance("a", 1, {shared_gpu({{"t", 1}}), idle_gpu(), dedicated_gpu("u"), idle_gpu(),
-                          idle_gpu()})},
-       whole_need(2), "a", {1, 3}},
+       {instance("a", 1,
+                 {shared_gpu({{"t", 1}}), idle_gpu(), dedicated_gpu("u"), idle_gpu(), idle_gpu()})},
+       whole_need(2),
+       "a",
+       {1, 3}},
       {"fewest idle GPUs that suffice",
        {instance("a", 1, {idle_gpu(), idle_gpu(), idle_gpu(), idle_gpu()}),
         instance("b", 2, {idle_gpu(), idle_gpu()}), instance("c", 3, {idle_gpu()})},
-       whole_need(2), "b", {0, 1}},
+       whole_need(2),
+       "b",
+       {0, 1}},
       {"idle ones count, not installed ones",
        {instance("a", 1, {idle_gpu(), idle_gpu()}),
         instance("b", 2, {dedicated_gpu("t"), shared_gpu({{"u", 5}}), idle_gpu()})},
-       whole_need(1), "b", {2}},
+       whole_need(1),
+       "b",
+       {2}},
       {"tie: registration number",
-       {instance("a", 2, {idle_gpu()}), instance("b", 1, {idle_gpu()})}, whole_need(1), "b", {0}},
-      {"unreadable memory does not matter", {instance("a", 1, {unreadable_gpu()})}, whole_need(1),
-       "a", {0}},
+       {instance("a", 2, {idle_gpu()}), instance("b", 1, {idle_gpu()})},
+       whole_need(1),
+       "b",
+       {0}},
+      {"unreadable memory does not matter",
+       {instance("a", 1, {unreadable_gpu()})},
+       whole_need(1),
+       "a",
+       {0}},
       {"ALL takes every GPU of the instance",
-       {instance("a", 1, {idle_gpu(), idle_gpu(), idle_gpu()})}, all_gpus_need(), "a", {0, 1, 2}},
+       {instance("a", 1, {idle_gpu(), idle_gpu(), idle_gpu()})},
+       all_gpus_need(),
+       "a",
+       {0, 1, 2}},
       {"ALL passes over an instance with a busy GPU",
        {instance("a", 1, {idle_gpu(), dedicated_gpu("t")}),
         instance("b", 2, {idle_gpu(), idle_gpu(), idle_gpu()})},
-       all_gpus_need(), "b", {0, 1, 2}},
+       all_gpus_need(),
+       "b",
+       {0, 1, 2}},
       {"ALL prefers the instance with fewest GPUs, and passes over one without",
        {instance("a", 1, {idle_gpu(), idle_gpu()}), instance("b", 2, {}),
         instance("c", 3, {idle_gpu()})},
-       all_gpus_need(), "c", {0}},
+       all_gpus_need(),
+       "c",
+       {0}},
   });
 }
 
 TEST(PlaceTest, ATaskWithoutGpuGoesWhereLeastGpuMemoryIsLeft) {
   expect_placements({
       {"an instance without GPU",
-       {instance("a", 1, {idle_gpu()}), instance("b", 2, {})}, {}, "b", {}},
+       {instance("a", 1, {idle_gpu()}), instance("b", 2, {})},
+       {},
+       "b",
+       {}},
       {"least left in all GPUs",
        {instance("a", 1, {idle_gpu(), dedicated_gpu("t")}),
         instance("b", 2, {shared_gpu({{"t", 60000}}), shared_gpu({{"u", 50000}})})},
-       {}, "b", {}},
+       {},
+       "b",
+       {}},
       {"tie: registration number",
-       {instance("a", 2, {idle_gpu()}), instance("b", 1, {idle_gpu()})}, {}, "b", {}},
-      {"it needs no sharing attribute", {[] {
-          Instance plain = instance("a", 1, {});
-          plain.registration.attributes.clear();
-          return plain;
-        }()}, {}, "a", {}},
+       {instance("a", 2, {idle_gpu()}), instance("b", 1, {idle_gpu()})},
+       {},
+       "b",
+       {}},
+      {"it needs no sharing attribute",
+       {[] {
+         Instance plain = instance("a", 1, {});
+         plain.registration.attributes.clear();
+         return plain;
+       }()},
+       {},
+       "a",
+       {}},
   });
 }
 
@@ -162,9 +223,11 @@ TEST(PlaceTest, AnInstanceMustPassEveryTest) {
   TaskNeed need = share_need(1000);
   need.cpu_units = 256;
   need.memory_mib = 512;
-  expect_placements(
-      {{"only the last passes", {disconnected, no_attribute, no_cpu, no_memory, no_gpu, good},
-        need, "good", {0}}});
+  expect_placements({{"only the last passes",
+                      {disconnected, no_attribute, no_cpu, no_memory, no_gpu, good},
+                      need,
+                      "good",
+                      {0}}});
 
   // What just suffices, suffices.
   no_cpu.used_cpu_units -= 1;
@@ -184,8 +247,8 @@ TEST(PlaceTest, SixteenHalvesOnEightGpusAreTwoAGpu) {
     const auto got = place(pointers(cluster), half);
     ASSERT_TRUE(got.has_value()) << "half " << task << ": " << got.error().detail;
     ASSERT_EQ(got->gpus.size(), 1U);
-    cluster[by_id.at(got->instance_id)].gpus.reserve_share(
-        got->gpus[0], "t" + std::to_string(task), half.gpu.shared_memory_mib, 1);
+    cluster[by_id.at(got->instance_id)].gpus.reserve_share(got->gpus[0], "t" + std::to_string(task),
+                                                           half.gpu.shared_memory_mib, 1);
   }
   for (const Instance& entry : cluster) {
     for (std::size_t gpu = 0; gpu < entry.gpus.size(); ++gpu) {

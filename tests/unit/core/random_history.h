@@ -74,19 +74,20 @@ class RandomHistory {
     return {
         definition("half", {container("main", SharedGpu{kGpuMib / 2, {}})}),
         definition("small", {container("main", SharedGpu{5000, 10})}),
-        definition("pair", {container("a", SharedGpu{7000, {}}), container("b", SharedGpu{9000, 90}),
-                            container("side", NoGpu{}, false)}),
+        definition("pair",
+                   {container("a", SharedGpu{7000, {}}), container("b", SharedGpu{9000, 90}),
+                    container("side", NoGpu{}, false)}),
         definition("whole", {container("main", WholeGpus{1, false})}),
-        definition("two", {container("a", WholeGpus{1, false}), container("b", WholeGpus{1, false})}),
-        definition("all", {container("main", WholeGpus{0, true}), container("side", NoGpu{}, false)}),
+        definition("two",
+                   {container("a", WholeGpus{1, false}), container("b", WholeGpus{1, false})}),
+        definition("all",
+                   {container("main", WholeGpus{0, true}), container("side", NoGpu{}, false)}),
         definition("cpu", {container("main"), container("side", NoGpu{}, false)}),
         definition("huge", {container("main", SharedGpu{kGpuMib + 1, {}})}),
     };
   }
 
-  int roll(int sides) {
-    return static_cast<int>(dice_.next() % static_cast<std::uint64_t>(sides));
-  }
+  int roll(int sides) { return static_cast<int>(dice_.next() % static_cast<std::uint64_t>(sides)); }
   bool one_in(int sides) { return roll(sides) == 0; }
 
   template <class T>
@@ -94,7 +95,9 @@ class RandomHistory {
     return list[static_cast<std::size_t>(roll(static_cast<int>(list.size())))];
   }
 
-  std::string any_instance() { return any(std::vector<std::string>{"i1", "i2", "i3", "x1", "nope"}); }
+  std::string any_instance() {
+    return any(std::vector<std::string>{"i1", "i2", "i3", "x1", "nope"});
+  }
 
   // One that exists, mostly.
   std::string any_task() {
@@ -107,9 +110,9 @@ class RandomHistory {
   Command run_task() {
     RunTask command;
     command.cluster = one_in(30) ? "nope" : one_in(6) ? "other" : "default";
-    command.definition.family = any(std::vector<std::string>{
-        "half", "half", "small", "small", "small", "pair", "pair", "whole", "two", "all", "cpu",
-        "huge", "half", "small", "whole", "unknown"});
+    command.definition.family = any(
+        std::vector<std::string>{"half", "half", "small", "small", "small", "pair", "pair", "whole",
+                                 "two", "all", "cpu", "huge", "half", "small", "whole", "unknown"});
     if (one_in(10)) command.definition.revision = 1 + roll(3);
     command.count = 1 + roll(3);
     if (one_in(20)) command.overrides = {{one_in(2) ? "main" : "nope", {}, {}}};

@@ -59,8 +59,8 @@ TEST(ConnectInstanceTest, ReconnectRules) {
       {"an older epoch", true, [](ConnectInstance& c) { c.epoch = 6; }, false, false, "epoch 7"},
       {"an older epoch of an idle instance", false, [](ConnectInstance& c) { c.epoch = 0; }, false,
        false, "epoch 7"},
-      {"another version", true,
-       [](ConnectInstance& c) { c.registration.agent_version = "0.2.0"; }, true, true, ""},
+      {"another version", true, [](ConnectInstance& c) { c.registration.agent_version = "0.2.0"; },
+       true, true, ""},
       {"another attribute", true,
        [](ConnectInstance& c) { c.registration.attributes["zone"] = "b"; }, true, true, ""},
       {"another cluster", false, [](ConnectInstance& c) { c.registration.cluster = "other"; },
@@ -68,10 +68,14 @@ TEST(ConnectInstanceTest, ReconnectRules) {
       {"an unknown cluster", false, [](ConnectInstance& c) { c.registration.cluster = "nope"; },
        false, false, "'nope' does not exist"},
       {"a GPU more, in use", true,
-       [](ConnectInstance& c) { c.registration.gpus.push_back({"GPU-new", "H100", 80000, 48}); },
+       [](ConnectInstance& c) {
+         c.registration.gpus.push_back({"GPU-new", "H100", 80000, 48});
+       },
        false, false, "GPU-i1-0"},
       {"a GPU more, idle", false,
-       [](ConnectInstance& c) { c.registration.gpus.push_back({"GPU-new", "H100", 80000, 48}); },
+       [](ConnectInstance& c) {
+         c.registration.gpus.push_back({"GPU-new", "H100", 80000, 48});
+       },
        true, true, ""},
       {"a GPU lost, in use", true, [](ConnectInstance& c) { c.registration.gpus.clear(); }, false,
        false, "holds 1 container(s)"},

@@ -114,10 +114,9 @@ void check_reservations(const State& state) {
 
 // A task by itself: its members agree with each other.
 void check_task(const Task& task) {
-  const bool all_stopped =
-      std::all_of(task.containers.begin(), task.containers.end(), [](const TaskContainer& part) {
-        return part.status == ContainerStatus::kStopped;
-      });
+  const bool all_stopped = std::all_of(
+      task.containers.begin(), task.containers.end(),
+      [](const TaskContainer& part) { return part.status == ContainerStatus::kStopped; });
   ASSERT_EQ(task.last_status == TaskStatus::kStopped, all_stopped);
   ASSERT_EQ(task.stopped_at_ms != 0, all_stopped);
   ASSERT_EQ(task.execution_stopped_at_ms != 0, all_stopped);
@@ -224,8 +223,8 @@ TEST(ReducerPropertyTest, InvariantsHoldAfterEveryStepAndReleasingAllGivesIdle) 
   EXPECT_GT(tally.stopped, 10000);
 }
 
-// The records that the effects name are the records that have changed: what the store gets is enough
-// to come back to the same state, and an error changes nothing at all.
+// The records that the effects name are the records that have changed: what the store gets is
+// enough to come back to the same state, and an error changes nothing at all.
 TEST(ReducerPropertyTest, EffectsNameExactlyTheChangedRecords) {
   constexpr int kHistories = 10;
   constexpr int kSteps = 1000;
@@ -271,9 +270,9 @@ TEST(ReducerPropertyTest, AgentsAreToldOfEveryTaskThatStartsOrStops) {
       const auto result = history.step(history.next());
       std::map<std::string, Seen> after;
       for (const auto& [id, task] : history.state().tasks) {
-        after[id] = task.last_status == TaskStatus::kStopped          ? Seen::kDone
+        after[id] = task.last_status == TaskStatus::kStopped         ? Seen::kDone
                     : task.desired_status == DesiredStatus::kStopped ? Seen::kStop
-                                                                      : Seen::kRun;
+                                                                     : Seen::kRun;
         const auto known = before.find(id);
         const bool differs = known == before.end() || known->second != after[id];
         const std::set<std::string>* told = nullptr;

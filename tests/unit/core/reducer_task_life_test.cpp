@@ -55,33 +55,62 @@ TEST(ObserveTasksTest, StatusLadders) {
        {{running("a"), running("b"), running("side")}, {exited("side", 1)}},
        TaskStatus::kRunning},
       {"... before the others run", {{exited("side", 0)}}, TaskStatus::kPending},
-      {"... or never start", {{running("a"), running("b"), gone("side", "no image")}},
+      {"... or never start",
+       {{running("a"), running("b"), gone("side", "no image")}},
        TaskStatus::kRunning},
       {"an essential one exits: the others are to stop",
-       {{running("a"), running("b"), running("side")}, {exited("a", 0)}}, TaskStatus::kStopping,
-       DesiredStatus::kStopped, StopCode::kEssentialContainerExited, exited_reason},
+       {{running("a"), running("b"), running("side")}, {exited("a", 0)}},
+       TaskStatus::kStopping,
+       DesiredStatus::kStopped,
+       StopCode::kEssentialContainerExited,
+       exited_reason},
       {"... while another has not started",
-       {{running("a")}, {exited("a", 3)}}, TaskStatus::kStopping,
-       DesiredStatus::kStopped, StopCode::kEssentialContainerExited, exited_reason},
-      {"all gone", {{running("a")}, {exited("a", 3)}, {exited("b", 143), gone("side")}},
-       TaskStatus::kStopped, DesiredStatus::kStopped, StopCode::kEssentialContainerExited,
+       {{running("a")}, {exited("a", 3)}},
+       TaskStatus::kStopping,
+       DesiredStatus::kStopped,
+       StopCode::kEssentialContainerExited,
        exited_reason},
-      {"all gone in one report", {{exited("a", 0), exited("b", 0), exited("side", 0)}},
-       TaskStatus::kStopped, DesiredStatus::kStopped, StopCode::kEssentialContainerExited,
+      {"all gone",
+       {{running("a")}, {exited("a", 3)}, {exited("b", 143), gone("side")}},
+       TaskStatus::kStopped,
+       DesiredStatus::kStopped,
+       StopCode::kEssentialContainerExited,
        exited_reason},
-      {"one that ran and exited before anybody looked", {{exited("b", 2)}}, TaskStatus::kStopping,
-       DesiredStatus::kStopped, StopCode::kEssentialContainerExited, exited_reason},
-      {"one whose process never ran", {{gone("a", "CannotPullContainerError: no such image")}},
-       TaskStatus::kStopping, DesiredStatus::kStopped, StopCode::kTaskFailedToStart,
+      {"all gone in one report",
+       {{exited("a", 0), exited("b", 0), exited("side", 0)}},
+       TaskStatus::kStopped,
+       DesiredStatus::kStopped,
+       StopCode::kEssentialContainerExited,
+       exited_reason},
+      {"one that ran and exited before anybody looked",
+       {{exited("b", 2)}},
+       TaskStatus::kStopping,
+       DesiredStatus::kStopped,
+       StopCode::kEssentialContainerExited,
+       exited_reason},
+      {"one whose process never ran",
+       {{gone("a", "CannotPullContainerError: no such image")}},
+       TaskStatus::kStopping,
+       DesiredStatus::kStopped,
+       StopCode::kTaskFailedToStart,
        "CannotPullContainerError: no such image"},
-      {"... without a reason", {{gone("b")}}, TaskStatus::kStopping, DesiredStatus::kStopped,
-       StopCode::kTaskFailedToStart, "Task failed to start"},
+      {"... without a reason",
+       {{gone("b")}},
+       TaskStatus::kStopping,
+       DesiredStatus::kStopped,
+       StopCode::kTaskFailedToStart,
+       "Task failed to start"},
       {"a container that ran and vanished did start",
-       {{running("a"), running("b"), running("side")}, {gone("a")}}, TaskStatus::kStopping,
-       DesiredStatus::kStopped, StopCode::kEssentialContainerExited, exited_reason},
+       {{running("a"), running("b"), running("side")}, {gone("a")}},
+       TaskStatus::kStopping,
+       DesiredStatus::kStopped,
+       StopCode::kEssentialContainerExited,
+       exited_reason},
       {"the first stop reason is kept",
        {{gone("a", "CannotStartContainerError: first")}, {gone("b", "second"), exited("side", 1)}},
-       TaskStatus::kStopped, DesiredStatus::kStopped, StopCode::kTaskFailedToStart,
+       TaskStatus::kStopped,
+       DesiredStatus::kStopped,
+       StopCode::kTaskFailedToStart,
        "CannotStartContainerError: first"},
   };
   for (const Row& row : rows) {
@@ -208,8 +237,8 @@ TEST(ObserveTasksTest, OneReportMayTellOfSeveralTasks) {
   Life life;
   const std::string second = life.run_one("pair");
   ASSERT_EQ(life.task(second).instance_id, "i1");
-  const Outcome outcome = life.must(ObserveTasks{
-      "i1", {{life.id, {running("a")}}, {"unknown", {}}, {second, {running("b")}}}});
+  const Outcome outcome = life.must(
+      ObserveTasks{"i1", {{life.id, {running("a")}}, {"unknown", {}}, {second, {running("b")}}}});
   EXPECT_EQ(outcome.effects.changed_records,
             (std::set<RecordRef>{{RecordKind::kTask, life.id}, {RecordKind::kTask, second}}));
   EXPECT_TRUE(outcome.effects.notify_tasks.empty()) << "the agent knows what it reported";
@@ -241,8 +270,7 @@ TEST(StopTaskTest, AsksAndKeepsTheGpuUntilTheContainersAreGone) {
   life.now_ms = 7000;
   const Outcome outcome = life.must(StopTask{"default", life.id, "make room"});
   EXPECT_EQ(std::get<TaskReply>(outcome.reply).task_id, life.id);
-  EXPECT_EQ(outcome.effects.changed_records,
-            (std::set<RecordRef>{{RecordKind::kTask, life.id}}));
+  EXPECT_EQ(outcome.effects.changed_records, (std::set<RecordRef>{{RecordKind::kTask, life.id}}));
   EXPECT_EQ(outcome.effects.notify_tasks,
             (std::map<std::string, std::set<std::string>>{{"i1", {life.id}}}));
   EXPECT_EQ(life.it().desired_status, DesiredStatus::kStopped);
@@ -326,9 +354,13 @@ TEST(StopTaskTest, Refusals) {
   };
   const Row rows[] = {
       {"unknown cluster", {"nope", life.id, ""}, base::ErrorCode::kClusterNotFound, "'nope'"},
-      {"unknown task", {"default", "0a1b", ""}, base::ErrorCode::kInvalidParameter,
+      {"unknown task",
+       {"default", "0a1b", ""},
+       base::ErrorCode::kInvalidParameter,
        "task: '0a1b' was not found in cluster 'default'"},
-      {"the task of another cluster", {"other", life.id, ""}, base::ErrorCode::kInvalidParameter,
+      {"the task of another cluster",
+       {"other", life.id, ""},
+       base::ErrorCode::kInvalidParameter,
        "was not found in cluster 'other'"},
   };
   for (const Row& row : rows) {

@@ -54,9 +54,8 @@ TEST(SpellingTest, InstanceAndNetworkMode) {
                                                {InstanceStatus::kDraining, "DRAINING"},
                                                {InstanceStatus::kInactive, "INACTIVE"}};
   expect_round_trip(instance, parse_instance_status);
-  const Spelling<NetworkMode> network[] = {{NetworkMode::kBridge, "bridge"},
-                                           {NetworkMode::kHost, "host"},
-                                           {NetworkMode::kNone, "none"}};
+  const Spelling<NetworkMode> network[] = {
+      {NetworkMode::kBridge, "bridge"}, {NetworkMode::kHost, "host"}, {NetworkMode::kNone, "none"}};
   expect_round_trip(network, parse_network_mode);
   EXPECT_FALSE(parse_network_mode("awsvpc").has_value());
 }

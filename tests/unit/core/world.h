@@ -52,9 +52,7 @@ struct World {
     return command;
   }
 
-  RunTaskReply run(const RunTask& command) {
-    return std::get<RunTaskReply>(must(command).reply);
-  }
+  RunTaskReply run(const RunTask& command) { return std::get<RunTaskReply>(must(command).reply); }
 
   // Runs one task, which must find its place.
   std::string run_one(const std::string& family) {
