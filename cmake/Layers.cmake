@@ -13,6 +13,14 @@ function(cotenant_layer name)
 
   if(LAYER_SOURCES)
     add_library(${target} STATIC ${LAYER_SOURCES})
+    # A few files at a time are compiled as one, because the headers cost more than the code. Names in
+    # anonymous namespaces must therefore be unique within a layer.
+    set_target_properties(${target} PROPERTIES
+      UNITY_BUILD ${COTENANT_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+    if(COTENANT_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      # g++ warns of an Impl with members from an anonymous namespace when that is not the main file.
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
     set(scope PUBLIC)
   else()
     add_library(${target} INTERFACE)

@@ -1,5 +1,6 @@
 # Warnings are errors; the linker and the compiler cache are used where they are installed.
 option(COTENANT_TESTS "Build the tests" ON)
+option(COTENANT_UNITY "Compile several files of a target as one" ON)
 option(COTENANT_SANITIZE "Address and undefined-behaviour sanitizers" OFF)
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror)

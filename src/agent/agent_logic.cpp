@@ -356,7 +356,7 @@ void AgentLogic::step_task(const DesiredTask& task, TimeMs now_ms) {
     const bool unwanted_now = unwanted(container, task_ends);
     const ContainerState* state = find_state(container.id);
     if (state == nullptr) {
-      if (unwanted_now) continue;
+      if (unwanted_now || awaits_daemon(task, container, now_ms)) continue;
       issue({0, CreateContainer{{task.task_id, task.family, task.revision, task.network_mode,
                                  container}}},
             now_ms);

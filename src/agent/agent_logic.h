@@ -10,6 +10,8 @@
 //  * all containers of a task are created before the first is started; a container is started at
 //    most once; an essential container that stopped or failed ends its task, also without a
 //    control plane;
+//  * a sharing container is created only once its GPU's daemon runs, because the engine looks for the
+//    mounted socket at the creation;
 //  * a sharing container starts only after its GPU's daemon has answered a probe that was sent
 //    after the container was created (health_gate.h); one that runs is not gated again;
 //  * a whole-GPU container starts only on GPUs without a daemon;
@@ -107,7 +109,7 @@ class AgentLogic {
     bool sharing_active = false;         // ... or still runs
     bool whole_ready = false;            // a whole-GPU container waits for nothing but the GPU
     std::set<std::string> whole_active;  // whole-GPU containers that run or are being started
-    std::vector<std::string> waiting;    // sharing containers that wait for nothing but the gate
+    std::vector<std::string> waiting;    // sharing containers that wait for nothing but daemon or gate
   };
 
   void expire_actions(base::TimeMs now_ms);
@@ -126,6 +128,9 @@ class AgentLogic {
   bool unwanted(const core::DesiredContainer& container, bool task_ends) const;
   bool ready(const core::DesiredTask& task, const core::DesiredContainer& container,
              base::TimeMs now_ms) const;
+  // Nothing is in the way of its creation but a daemon that does not run yet.
+  bool awaits_daemon(const core::DesiredTask& task, const core::DesiredContainer& container,
+                     base::TimeMs now_ms) const;
 
   void observe_task(const core::DesiredTask& task);
   void observe_container(const core::DesiredContainer& container, bool stop, bool task_ends);
@@ -140,6 +145,8 @@ class AgentLogic {
   void measure_stray(const ports::ContainerState& state);
   void fail_closed_gates(base::TimeMs now_ms);
   void step_gpu(const std::string& uuid, base::TimeMs now_ms);
+  // It runs, and is not being stopped.
+  bool daemon_usable(const std::string& gpu_uuid) const;
   bool gate_open(const std::string& container_id, const std::string& gpu_uuid,
                  base::TimeMs now_ms) const;
   bool gpus_permit(const core::DesiredContainer& container, base::TimeMs now_ms) const;

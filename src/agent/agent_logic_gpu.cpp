@@ -65,7 +65,7 @@ void AgentLogic::measure_container(const DesiredTask& task, const DesiredContain
     if (sharing) {
       use.sharing_wanted = use.sharing_wanted || wanted;
       use.sharing_active = use.sharing_active || wanted || active;
-      if (is_ready) use.waiting.push_back(container.id);
+      if (is_ready || awaits_daemon(task, container, now_ms)) use.waiting.push_back(container.id);
     } else {
       if (active) use.whole_active.insert(container.id);
       use.whole_ready = use.whole_ready || is_ready;
@@ -125,12 +125,31 @@ void AgentLogic::step_gpu(const std::string& uuid, TimeMs now_ms) {
   }
 }
 
+bool AgentLogic::daemon_usable(const std::string& gpu_uuid) const {
+  const auto gpu = gpus_.find(gpu_uuid);
+  if (gpu == gpus_.end() || !gpu->second.daemon_runs || daemons_seq_ <= gpu->second.settled_seq) {
+    return false;
+  }
+  const auto busy = busy_gpus_.find(gpu_uuid);
+  return busy == busy_gpus_.end() ||
+         !std::holds_alternative<StopDaemon>(in_flight_.at(busy->second).action.what);
+}
+
+bool AgentLogic::awaits_daemon(const DesiredTask& task, const DesiredContainer& container,
+                               TimeMs now_ms) const {
+  return std::holds_alternative<core::SharedGpu>(container.definition.gpu) &&
+         find_state(container.id) == nullptr && settled(container.id) &&
+         !unwanted(container, ending(task)) && memory_.at(container.id).retry.due(now_ms) &&
+         !std::all_of(container.gpu_uuids.begin(), container.gpu_uuids.end(),
+                      [&](const std::string& uuid) { return daemon_usable(uuid); });
+}
+
 bool AgentLogic::gate_open(const std::string& container_id, const std::string& gpu_uuid,
                            TimeMs now_ms) const {
-  const auto gpu = gpus_.find(gpu_uuid);
-  return gpu != gpus_.end() && gpu->second.daemon_runs && daemons_seq_ > gpu->second.settled_seq &&
-         gpu->second.good_probe_seq > memory_.at(container_id).created_seq &&
-         now_ms <= gpu->second.good_probe_at_ms + HealthGate::kWindowMs;
+  if (!daemon_usable(gpu_uuid)) return false;
+  const Gpu& gpu = gpus_.at(gpu_uuid);
+  return gpu.good_probe_seq > memory_.at(container_id).created_seq &&
+         now_ms <= gpu.good_probe_at_ms + HealthGate::kWindowMs;
 }
 
 bool AgentLogic::gpus_permit(const DesiredContainer& container, TimeMs now_ms) const {
@@ -143,14 +162,7 @@ bool AgentLogic::gpus_permit(const DesiredContainer& container, TimeMs now_ms) c
         const GpuUse& use = use_.at(uuid);
         const Gpu& gpu = gpus_.at(uuid);
         if (!use.whole_active.empty()) return false;
-        if (sharing) {
-          // A daemon that is being stopped is not one to rely on.
-          const auto busy = busy_gpus_.find(uuid);
-          const bool stopping =
-              busy != busy_gpus_.end() &&
-              std::holds_alternative<StopDaemon>(in_flight_.at(busy->second).action.what);
-          return !stopping && gate_open(container.id, uuid, now_ms);
-        }
+        if (sharing) return gate_open(container.id, uuid, now_ms);
         return !use.sharing_active && !gpu.daemon_runs && daemons_seq_ > gpu.settled_seq &&
                !busy_gpus_.contains(uuid);
       });

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -16,7 +17,7 @@ namespace {
 
 using codec::Json;
 
-constexpr int kWaitSeconds = 120;
+constexpr int kStartWaitSeconds = 120;
 
 base::Result<Json> read_definition(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -63,6 +64,15 @@ std::vector<std::string> task_arns(const Json& reply) {
   return arns;
 }
 
+// After a wait: a task that has stopped without an exit code of its own never ran. One whose program has
+// done its work meanwhile has not failed.
+bool any_failed(const Json& reply) {
+  const Json::Array& tasks = reply.array_or_empty("tasks");
+  return std::any_of(tasks.begin(), tasks.end(), [](const Json& task) {
+    return task.string_or("stopCode", "") == "TaskFailedToStart";
+  });
+}
+
 }  // namespace
 
 int run_verb(const ClientOptions& options, const RunOptions& run) {
@@ -77,7 +87,7 @@ int run_verb(const ClientOptions& options, const RunOptions& run) {
   if (!reply) return report(reply.error());
   const std::vector<std::string> arns = task_arns(*reply);
   if (run.wait && !arns.empty()) {
-    auto tasks = wait_for_status(*client, arns, "RUNNING", kWaitSeconds);
+    auto tasks = wait_for_status(*client, arns, "RUNNING", kStartWaitSeconds);
     if (!tasks) return report(tasks.error());
     reply->set("tasks", Json(Json::Array(tasks->begin(), tasks->end())));
   }
@@ -87,7 +97,8 @@ int run_verb(const ClientOptions& options, const RunOptions& run) {
     fmt::print("{}", task_table(reply->array_or_empty("tasks")));
   }
   print_failures(*reply);
-  return reply->array_or_empty("failures").empty() ? kExitOk : kExitRefused;
+  const bool all_placed = reply->array_or_empty("failures").empty();
+  return all_placed && !(run.wait && any_failed(*reply)) ? kExitOk : kExitRefused;
 }
 
 }  // namespace cotenant::cli

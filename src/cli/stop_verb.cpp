@@ -12,7 +12,7 @@ namespace {
 using codec::Json;
 
 // Longer than the default stopTimeout, so that a program that ignores SIGTERM is waited for as well.
-constexpr int kWaitSeconds = 180;
+constexpr int kStopWaitSeconds = 180;
 
 // `ps` shows the first twelve digits of an id, so the beginning of one is enough here.
 base::Result<std::string> resolve(const std::vector<std::string>& running, const std::string& name) {
@@ -57,7 +57,7 @@ int stop_verb(const ClientOptions& options, const StopOptions& stop) {
     replies.push(task == nullptr ? Json::object() : *task);
   }
   if (stop.wait && !stopped.empty()) {
-    auto tasks = wait_for_status(*client, stopped, "STOPPED", kWaitSeconds);
+    auto tasks = wait_for_status(*client, stopped, "STOPPED", kStopWaitSeconds);
     if (!tasks) return report(tasks.error());
     replies = Json(Json::Array(tasks->begin(), tasks->end()));
   }

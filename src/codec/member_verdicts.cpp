@@ -172,14 +172,4 @@ base::Status apply_verdicts(const std::vector<MemberVerdict>& table, const Json&
   return {};
 }
 
-Json known_members(const std::vector<MemberVerdict>& table, const Json& object) {
-  Json known = Json::object();
-  for (const Json::Member& member : object.as_object()) {
-    if (!member.value.is_null() && find(table, member.name) != nullptr) {
-      known.set(member.name, member.value);
-    }
-  }
-  return known;
-}
-
 }  // namespace cotenant::codec

@@ -31,7 +31,4 @@ const std::vector<MemberVerdict>& container_override_members();
 base::Status apply_verdicts(const std::vector<MemberVerdict>& table, const Json& object,
                             const std::string& prefix, std::vector<std::string>& warnings);
 
-// The object with only the members that the table has: what is stored and shown again.
-Json known_members(const std::vector<MemberVerdict>& table, const Json& object);
-
 }  // namespace cotenant::codec

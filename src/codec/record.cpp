@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "codec/json.h"
+#include "codec/api_schema.h"
 #include "codec/ecs_request.h"
+#include "codec/json.h"
 #include "codec/task_json.h"
 
 namespace cotenant::codec {
@@ -106,10 +107,22 @@ base::Status read_word(const Json& json, std::string_view member,
   return {};
 }
 
-base::Status decode_definition(const Json& json, core::State& state) {
+// Each decode_*() puts one record into the state and returns the name that the record gives itself.
+using NamedRecord = base::Result<core::RecordRef>;
+
+NamedRecord decode_cluster(const Json& json, core::State& state) {
+  const std::string name = json.string_or("name", "");
+  state.clusters[name] = core::Cluster{name, json.integer_or("createdAt", 0)};
+  return core::RecordRef{core::RecordKind::kCluster, name};
+}
+
+NamedRecord decode_definition(const Json& json, core::State& state) {
   auto body = Json::parse(json.string_or("document", ""));
-  if (!body) return fail(body.error());
+  if (!body) return fail(ErrorCode::kProtocol, "document: " + body.error().message);
   // The document passed the same rules when it was registered.
+  if (auto status = check_input(*find_operation("RegisterTaskDefinition"), *body); !status) {
+    return fail(ErrorCode::kProtocol, "document: " + status.error().message);
+  }
   auto decoded = decode_register_task_definition(*body);
   if (!decoded) return fail(decoded.error());
   auto definition = std::make_shared<core::TaskDefinition>(std::move(decoded->value.definition));
@@ -117,10 +130,11 @@ base::Status decode_definition(const Json& json, core::State& state) {
   definition->registered_at_ms = json.integer_or("registeredAt", 0);
   if (definition->revision < 1) return fail(ErrorCode::kProtocol, "revision: must be at least 1");
   state.families[definition->family].revisions[definition->revision] = definition;
-  return {};
+  return core::RecordRef{core::RecordKind::kTaskDefinition, definition->family,
+                         definition->revision};
 }
 
-base::Status decode_instance(const Json& json, core::State& state) {
+NamedRecord decode_instance(const Json& json, core::State& state) {
   const Json* registration = json.find("registration");
   if (registration == nullptr) return fail(ErrorCode::kProtocol, "registration: is missing");
   auto decoded = decode_registration(*registration);
@@ -132,16 +146,16 @@ base::Status decode_instance(const Json& json, core::State& state) {
   instance.version = json.integer_or("version", 1);
   if (auto status = read_word(json, "status", core::parse_instance_status, instance.status);
       !status) {
-    return status;
+    return fail(status.error());
   }
   instance.gpus = core::GpuLedger(instance.registration.gpus);
   state.next_instance_number = std::max(state.next_instance_number, instance.number + 1);
   const std::string id = instance.registration.id;
   state.instances.emplace(id, std::move(instance));
-  return {};
+  return core::RecordRef{core::RecordKind::kInstance, id};
 }
 
-base::Status decode_task(const Json& json, core::State& state) {
+NamedRecord decode_task(const Json& json, core::State& state) {
   core::Task task;
   task.id = json.string_or("id", "");
   task.cluster = json.string_or("cluster", "");
@@ -168,21 +182,21 @@ base::Status decode_task(const Json& json, core::State& state) {
     container.gpu_uuids = decode_strings(entry.array_or_empty("gpus"));
     if (auto status = read_word(entry, "status", core::parse_container_status, container.status);
         !status) {
-      return status;
+      return fail(status.error());
     }
     task.containers.push_back(std::move(container));
   }
   if (auto status = read_word(json, "lastStatus", core::parse_task_status, task.last_status);
       !status) {
-    return status;
+    return fail(status.error());
   }
   if (auto status =
           read_word(json, "desiredStatus", core::parse_desired_status, task.desired_status);
       !status) {
-    return status;
+    return fail(status.error());
   }
   if (auto status = read_word(json, "stopCode", core::parse_stop_code, task.stop_code); !status) {
-    return status;
+    return fail(status.error());
   }
   task.stopped_reason = json.string_or("stoppedReason", "");
   task.version = json.integer_or("version", 1);
@@ -193,10 +207,10 @@ base::Status decode_task(const Json& json, core::State& state) {
   task.stopped_at_ms = json.integer_or("stoppedAt", 0);
   const std::string id = task.id;
   state.tasks.emplace(id, std::move(task));
-  return {};
+  return core::RecordRef{core::RecordKind::kTask, id};
 }
 
-base::Status decode_token(const Json& json, core::State& state) {
+NamedRecord decode_token(const Json& json, core::State& state) {
   core::ClientToken token;
   token.key = json.string_or("key", "");
   token.parameters = json.string_or("parameters", "");
@@ -208,7 +222,7 @@ base::Status decode_token(const Json& json, core::State& state) {
   }
   const std::string key = token.key;
   state.client_tokens.emplace(key, std::move(token));
-  return {};
+  return core::RecordRef{core::RecordKind::kClientToken, key};
 }
 
 base::Status decode_one(const std::string& key, const Json& json, core::State& state) {
@@ -218,16 +232,16 @@ base::Status decode_one(const std::string& key, const Json& json, core::State& s
                             json.integer_or("v", 0), kRecordSchemaVersion));
   }
   const std::string kind = key.substr(0, key.find('/'));
-  if (kind == "cluster") {
-    const std::string name = json.string_or("name", "");
-    state.clusters[name] = core::Cluster{name, json.integer_or("createdAt", 0)};
-    return {};
-  }
-  if (kind == "taskdef") return decode_definition(json, state);
-  if (kind == "instance") return decode_instance(json, state);
-  if (kind == "task") return decode_task(json, state);
-  if (kind == "token") return decode_token(json, state);
-  return fail(ErrorCode::kProtocol, "the key is of no known kind");
+  NamedRecord decoded = fail(ErrorCode::kProtocol, "the key is of no known kind");
+  if (kind == "cluster") decoded = decode_cluster(json, state);
+  if (kind == "taskdef") decoded = decode_definition(json, state);
+  if (kind == "instance") decoded = decode_instance(json, state);
+  if (kind == "task") decoded = decode_task(json, state);
+  if (kind == "token") decoded = decode_token(json, state);
+  if (!decoded) return fail(decoded.error());
+  if (record_key(*decoded) == key) return {};
+  return fail(ErrorCode::kProtocol,
+              fmt::format("it calls itself {}, which is not its key", record_key(*decoded)));
 }
 
 // A task whose instance, definition or GPUs are not there cannot be accounted for.
@@ -248,6 +262,32 @@ base::Status check_references(const core::State& state, const core::Task& task) 
     for (const std::string& uuid : container.gpu_uuids) {
       if (!instance->second.gpus.find(uuid)) return missing("GPU " + uuid);
     }
+  }
+  return {};
+}
+
+// reserve() asserts what is refused here: records that contradict each other must not abort.
+base::Status check_room(const core::State& state, const core::Task& task) {
+  const auto wrong = [&](const std::string& text) {
+    return fail(ErrorCode::kProtocol, fmt::format("record task/{}: {}", task.id, text));
+  };
+  const core::GpuLedger& ledger = state.instances.at(task.instance_id).gpus;
+  const core::TaskGpuNeed need = core::task_need(*core::definition_of(state, task)).gpu;
+  std::set<std::string> uuids;
+  for (const core::TaskContainer& container : task.containers) {
+    uuids.insert(container.gpu_uuids.begin(), container.gpu_uuids.end());
+  }
+  const std::size_t wanted = need.is_shared() ? 1 : static_cast<std::size_t>(need.whole_count);
+  if (need.whole_all ? uuids.empty() : uuids.size() != wanted) {
+    return wrong(fmt::format("it holds {} GPUs, but its task definition asks for {}", uuids.size(),
+                             need.whole_all ? "ALL" : std::to_string(wanted)));
+  }
+  for (const std::string& uuid : uuids) {
+    const std::size_t gpu = *ledger.find(uuid);
+    const auto refusal = need.is_shared() ? ledger.refuses_share(gpu, need.shared_memory_mib,
+                                                                 need.shared_containers)
+                                          : ledger.refuses_whole(gpu);
+    if (refusal) return wrong(fmt::format("GPU {} has no room for it beside other tasks", uuid));
   }
   return {};
 }
@@ -315,7 +355,9 @@ base::Result<core::State> decode_records(const std::map<std::string, std::string
   }
   for (const auto& [id, task] : state.tasks) {
     if (auto status = check_references(state, task); !status) return fail(status.error());
-    if (core::holds_reservation(task)) core::reserve(state, task);
+    if (!core::holds_reservation(task)) continue;
+    if (auto status = check_room(state, task); !status) return fail(status.error());
+    core::reserve(state, task);
   }
   return state;
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/limits.h"
+#include "codec/api_schema.h"
 #include "codec/ecs_request.h"
 #include "codec/gpu_rules.h"
 #include "codec/invalid.h"
@@ -148,12 +149,33 @@ base::Result<core::NetworkMode> decode_network_mode(const Json& body) {
               fmt::format("networkMode: {} is not carried out yet; use bridge, host or none", text));
 }
 
+// The value with only the members that ECS's model has, at every depth.
+Json known_members(const Shape& shape, const Json& value) {
+  if (shape.kind == ShapeKind::kList) {
+    Json list = Json::array();
+    for (const Json& item : value.as_array()) {
+      list.push(known_members(api_shapes()[shape.element], item));
+    }
+    return list;
+  }
+  if (shape.kind != ShapeKind::kStructure && shape.kind != ShapeKind::kUnion) return value;
+  Json known = Json::object();
+  for (const Json::Member& given : value.as_object()) {
+    if (given.value.is_null()) continue;
+    for (const ShapeMember& member : shape.members) {
+      if (member.name != given.name) continue;
+      known.set(given.name, known_members(api_shapes()[member.shape], given.value));
+    }
+  }
+  return known;
+}
+
 // What is shown again: the members that ECS knows, with the defaults that ECS fills in.
 std::string document_text(const Json& body) {
-  Json document = known_members(task_definition_members(), body);
+  const Operation* operation = find_operation("RegisterTaskDefinition");
+  Json document = known_members(api_shapes()[operation->input], body);
   Json containers = Json::array();
-  for (const Json& json : body.array_or_empty("containerDefinitions")) {
-    Json container = known_members(container_definition_members(), json);
+  for (Json container : document.array_or_empty("containerDefinitions")) {
     if (container.find("cpu") == nullptr) container.set("cpu", 0);
     if (container.find("essential") == nullptr) container.set("essential", true);
     for (const std::string_view list : {"environment", "mountPoints", "portMappings", "volumesFrom"}) {

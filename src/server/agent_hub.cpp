@@ -2,14 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <iterator>
 #include <mutex>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/log.h"
 #include "codec/agent_message.h"
 
 namespace cotenant::server {
+namespace {
+
+// Reports that may wait for the answer to their connection's hello.
+constexpr std::size_t kWaitingReports = 64;
+
+}  // namespace
 
 class AgentSession final : public ports::WebSocketListener,
                            public std::enable_shared_from_this<AgentSession> {
@@ -66,40 +77,85 @@ class AgentSession final : public ports::WebSocketListener,
                                 "same version",
                                 hello.protocol, codec::kAgentProtocolVersion));
     }
-    const std::string id = hello.registration.id;
-    const std::int64_t epoch = hello.epoch;
+    instance_id_ = hello.registration.id;
+    epoch_ = hello.epoch;
     auto self = shared_from_this();
     const auto status = loop_.post(
-        core::ConnectInstance{std::move(hello.registration), epoch},
-        [self, id](const base::Result<core::Reply>& reply, const core::State& state) {
+        core::ConnectInstance{std::move(hello.registration), epoch_},
+        [self, id = instance_id_](const base::Result<core::Reply>& reply, const core::State& state) {
           if (!reply) return self->refuse(reply.error().message);
           base::log::info("agent of instance {} connected", id);
           self->hub_.attach(state, id, self);
+          self->accepted();
         });
     if (!status) return close(status.error().message);
-    instance_id_ = id;
-    epoch_ = epoch;
-    observe(std::move(hello.observed), [] {});
+    observe({std::move(hello.observed), nullptr});
   }
 
   void on_observed(codec::AgentObserved observed) {
     if (instance_id_.empty()) return close("the first frame must be hello");
     auto self = shared_from_this();
     const std::int64_t seq = observed.seq;
-    observe(std::move(observed.tasks), [self, seq] { self->send(codec::ServerAck{seq}); });
+    observe({std::move(observed.tasks), [self, seq] { self->send(codec::ServerAck{seq}); }});
   }
 
-  // Not stored means not acknowledged: the connection ends, and the agent says everything again.
-  void observe(std::vector<core::TaskObservation> tasks, std::function<void()> stored) {
-    auto self = shared_from_this();
-    const auto status =
-        loop_.post(core::ObserveTasks{instance_id_, std::move(tasks)},
-                   [self, stored = std::move(stored)](const base::Result<core::Reply>& reply,
-                                                      const core::State&) {
-                     if (!reply) return self->close(reply.error().message);
-                     stored();
-                   });
+  struct Report {
+    std::vector<core::TaskObservation> tasks;
+    std::function<void()> stored;  // may be null
+  };
+
+  // What an agent reports counts only once its hello has been accepted: a refused one must change nothing.
+  void observe(Report report) {
+    base::Status status;
+    {
+      const std::lock_guard lock(mutex_);
+      if (accepted_) {
+        status = post(std::move(report));
+      } else if (waiting_.size() < kWaitingReports) {
+        waiting_.push_back(std::move(report));
+      } else {
+        status = base::fail(base::ErrorCode::kThrottling,
+                            "too many reports before the answer to hello; connect again");
+      }
+    }
     if (!status) close(status.error().message);
+  }
+
+  // On the loop's thread.
+  void accepted() {
+    base::Status status;
+    {
+      const std::lock_guard lock(mutex_);
+      accepted_ = true;
+      for (Report& report : waiting_) {
+        if (status) status = post(std::move(report));
+      }
+      waiting_.clear();
+    }
+    if (!status) close(status.error().message);
+  }
+
+  // Cut to what one command may touch. Not stored means not acknowledged: the connection ends, and the
+  // agent says everything again.
+  base::Status post(Report report) {
+    auto& tasks = report.tasks;
+    std::size_t at = 0;
+    do {
+      const std::size_t count = std::min(kRecordsPerCommand, tasks.size() - at);
+      const auto begin = std::make_move_iterator(tasks.begin()) + static_cast<std::ptrdiff_t>(at);
+      core::ObserveTasks command{instance_id_, {begin, begin + static_cast<std::ptrdiff_t>(count)}};
+      at += count;
+      auto stored = at == tasks.size() ? std::move(report.stored) : nullptr;
+      auto status = loop_.post(
+          std::move(command),
+          [self = shared_from_this(), stored = std::move(stored)](
+              const base::Result<core::Reply>& reply, const core::State&) {
+            if (!reply) return self->close(reply.error().message);
+            if (stored) stored();
+          });
+      if (!status) return status;
+    } while (at < tasks.size());
+    return {};
   }
 
   void refuse(std::string reason) {
@@ -112,6 +168,8 @@ class AgentSession final : public ports::WebSocketListener,
   AgentHub& hub_;
   std::mutex mutex_;
   std::shared_ptr<ports::WebSocket> socket_;
+  bool accepted_ = false;  // the hello
+  std::vector<Report> waiting_;
   // Of the hello; written by the socket's calls, which never overlap, before the loop hears of it.
   std::string instance_id_;
   std::int64_t epoch_ = 0;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "codec/api_schema.h"
 #include "codec/ecs_response.h"
 #include "codec/gpu_rules.h"
+#include "server/header_text.h"
 #include "server/request_origin.h"
 
 namespace cotenant::server {
@@ -42,14 +42,6 @@ ports::HttpResponse error_response(const base::Error& error) {
   return json_response(status, codec::encode_error(error));
 }
 
-// A header carries printable ASCII only.
-std::string header_text(std::string_view text) {
-  std::string clean(text);
-  std::replace_if(
-      clean.begin(), clean.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return clean;
-}
-
 // An operation, and ECS's model of its input (none for cotenant's own).
 struct Target {
   ApiFunction function = nullptr;
@@ -74,7 +66,7 @@ base::Result<Target> find_target(std::string_view header) {
   }
   return fail(ErrorCode::kUnknownOperation,
               fmt::format("X-Amz-Target: '{}' names no operation; it must be {}<Operation>",
-                          header.substr(0, 128), kEcsPrefix));
+                          header_text(header.substr(0, 128)), kEcsPrefix));
 }
 
 }  // namespace
@@ -110,7 +102,7 @@ ports::HttpResponse ApiHandler::answer(const ports::HttpRequest& request) {
   ports::HttpResponse response = error_response(
       {ErrorCode::kUnknownOperation,
        fmt::format("{} {} is not served; use POST / with X-Amz-Target, or GET /healthz",
-                   request.method, request.target.substr(0, 128))});
+                   header_text(request.method), header_text(request.target.substr(0, 128)))});
   response.status = 404;
   return response;
 }
@@ -135,7 +127,7 @@ ports::HttpResponse ApiHandler::call(const ports::HttpRequest& request) {
 
   ports::HttpResponse response = json_response(200, reply->body.dump());
   for (const std::string& warning : warnings) {
-    base::log::warn("{}: {}", header, warning);
+    base::log::warn("{}: {}", header, header_text(warning));
     if (response.headers.size() < kWarningHeaders) {
       response.headers.push_back({"X-Cotenant-Warning", header_text(warning)});
     }

@@ -1,10 +1,12 @@
 // ListContainerInstances, DescribeContainerInstances, and cotenant's own DescribeGpus.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "codec/ecs_request.h"
 #include "codec/ecs_response.h"
+#include "codec/utf8.h"
 #include "server/api_functions.h"
 #include "server/paging.h"
 
@@ -77,6 +79,28 @@ Json encode_tenant(const ApiContext& context, const std::string& cluster, const 
   return json;
 }
 
+// ECS's model has no shape for this operation, so its members are checked here.
+base::Status check_describe_gpus(const Json& body) {
+  const auto wrong = [](std::string_view member, std::string_view text) {
+    return base::fail(base::ErrorCode::kSerialization, fmt::format("{}: {}", member, text));
+  };
+  for (const Json::Member& member : body.as_object()) {
+    const Json& value = member.value;
+    if (value.is_null()) continue;
+    if (member.name == "cluster" || member.name == "nextToken") {
+      if (!value.is_string()) return wrong(member.name, "must be a string");
+    } else if (member.name == "maxResults") {
+      if (!value.is_integer()) return wrong(member.name, "must be an integer");
+    } else {
+      return base::fail(base::ErrorCode::kInvalidParameter,
+                        fmt::format("{}: not a member of Cotenant.DescribeGpus; it has cluster, "
+                                    "maxResults, nextToken",
+                                    codec::shortened(member.name)));
+    }
+  }
+  return {};
+}
+
 Json encode_gpu(const ApiContext& context, const std::string& cluster, const GpuRow& row) {
   Json tenants = Json::array();
   for (const GpuTenant& tenant : row.tenants) tenants.push(encode_tenant(context, cluster, tenant));
@@ -145,7 +169,8 @@ Result<ApiReply> describe_container_instances(const ApiContext& context, const J
     Found result;
     result.status = require_cluster(state, *cluster);
     for (const base::ResourceRef& ref : *refs) {
-      result.instances.push_back(view_instance(state, *cluster, ref.id));
+      const bool elsewhere = ref.cluster && *ref.cluster != *cluster;
+      result.instances.push_back(elsewhere ? std::nullopt : view_instance(state, *cluster, ref.id));
     }
     return result;
   });
@@ -167,6 +192,7 @@ Result<ApiReply> describe_container_instances(const ApiContext& context, const J
 }
 
 Result<ApiReply> describe_gpus(const ApiContext& context, const Json& body) {
+  if (auto status = check_describe_gpus(body); !status) return base::fail(status.error());
   auto cluster = codec::decode_cluster(body);
   if (!cluster) return base::fail(cluster.error());
   auto page = codec::decode_page(body);

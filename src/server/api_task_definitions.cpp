@@ -2,11 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 #include "codec/ecs_request.h"
 #include "codec/ecs_response.h"
 #include "server/api_functions.h"
-#include "server/paging.h"
 
 namespace cotenant::server::api {
 namespace {
@@ -39,12 +40,73 @@ bool includes_tags(const Json& body) {
                      [](const Json& item) { return item.is_string() && item.as_string() == "TAGS"; });
 }
 
-// The key that orders ListTaskDefinitions: family, then revision as a number.
-std::string list_key(const std::string& family, std::int64_t revision) {
-  return fmt::format("{}:{:010}", family, revision);
-}
+struct Name {
+  std::string family;
+  std::int64_t revision = 0;
+  friend bool operator==(const Name&, const Name&) = default;
+};
 
-using Definitions = std::map<std::string, std::pair<std::string, std::int64_t>>;
+struct NamePage {
+  std::vector<Name> names;
+  bool more = false;
+};
+
+// The names of one page, in the order of family, then revision, or in the reverse of that.
+class Lister {
+ public:
+  Lister(std::size_t max, std::optional<Name> after) : max_(max), after_(std::move(after)) {}
+
+  NamePage list(const core::State& state, const std::string& family, bool descending) {
+    const auto& families = state.families;
+    const std::string from = after_ ? after_->family : std::string();
+    if (!family.empty()) {
+      const auto only = families.find(family);
+      if (only != families.end()) take(only->first, only->second, descending);
+    } else if (descending) {
+      auto at = after_ ? std::make_reverse_iterator(families.upper_bound(from)) : families.rbegin();
+      for (; at != families.rend() && !page_.more; ++at) take(at->first, at->second, true);
+    } else {
+      auto at = families.lower_bound(from);
+      for (; at != families.end() && !page_.more; ++at) take(at->first, at->second, false);
+    }
+    return std::move(page_);
+  }
+
+ private:
+  void take(const std::string& family, const core::TaskDefinitionFamily& entry, bool descending) {
+    const auto& revisions = entry.revisions;
+    const bool resume = after_ && after_->family == family;
+    if (descending) {
+      auto at = resume ? std::make_reverse_iterator(revisions.lower_bound(after_->revision))
+                       : revisions.rbegin();
+      for (; at != revisions.rend() && add(family, at->first); ++at) {
+      }
+    } else {
+      auto at = resume ? revisions.upper_bound(after_->revision) : revisions.begin();
+      for (; at != revisions.end() && add(family, at->first); ++at) {
+      }
+    }
+  }
+
+  // False when the page is full.
+  bool add(const std::string& family, std::int64_t revision) {
+    page_.more = page_.names.size() == max_;
+    if (!page_.more) page_.names.push_back({family, revision});
+    return !page_.more;
+  }
+
+  std::size_t max_;
+  std::optional<Name> after_;
+  NamePage page_;
+};
+
+Result<std::optional<Name>> decode_after(const codec::Page& page) {
+  if (page.after.empty()) return std::optional<Name>{};
+  auto ref = base::parse_task_definition_ref(page.after);
+  if (ref && ref->revision) return std::optional<Name>(Name{ref->family, *ref->revision});
+  return base::fail(base::ErrorCode::kInvalidParameter,
+                    "nextToken: is not a token that this server gave; start without one");
+}
 
 }  // namespace
 
@@ -88,39 +150,24 @@ Result<ApiReply> list_task_definitions(const ApiContext& context, const Json& bo
   // All are ACTIVE until DeregisterTaskDefinition is offered.
   const bool none = body.string_or("status", "ACTIVE") != "ACTIVE";
   const bool descending = body.string_or("sort", "ASC") == "DESC";
+  auto after = decode_after(*page);
+  if (!after) return base::fail(after.error());
 
-  Definitions wanted;
-  auto status = context.loop.read<bool>([&](const core::State& state) {
-    for (const auto& [name, entry] : state.families) {
-      if (none || (!family.empty() && name != family)) continue;
-      for (const auto& [revision, definition] : entry.revisions) {
-        wanted.emplace(list_key(name, revision), std::make_pair(name, revision));
-      }
-    }
-    return true;
+  auto listed = context.loop.read<NamePage>([&](const core::State& state) {
+    if (none) return NamePage{};
+    return Lister(page->max_results, *after).list(state, family, descending);
   });
-  if (!status) return base::fail(status.error());
-
-  std::vector<std::string> keys;
-  for (const auto& [key, id] : wanted) keys.push_back(key);
-  if (descending) std::reverse(keys.begin(), keys.end());
-  auto at = keys.begin();
-  if (!page->after.empty()) {
-    at = std::find(keys.begin(), keys.end(), page->after);
-    if (at != keys.end()) ++at;
-  }
+  if (!listed) return base::fail(listed.error());
   Json arns = Json::array();
-  std::string next_token;
-  for (; at != keys.end(); ++at) {
-    if (arns.as_array().size() == page->max_results) {
-      next_token = codec::encode_page_token(*std::prev(at));
-      break;
-    }
-    const auto& [name, revision] = wanted.at(*at);
-    arns.push(context.arns.task_definition(name, revision));
+  for (const Name& name : listed->names) {
+    arns.push(context.arns.task_definition(name.family, name.revision));
   }
   Json reply = Json::object({{"taskDefinitionArns", std::move(arns)}});
-  if (!next_token.empty()) reply.set("nextToken", next_token);
+  if (listed->more) {
+    const Name& last = listed->names.back();
+    reply.set("nextToken",
+              codec::encode_page_token(fmt::format("{}:{}", last.family, last.revision)));
+  }
   return ApiReply{std::move(reply), {}};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <utility>
+#include <variant>
 
 #include "base/log.h"
 #include "codec/record.h"
@@ -11,8 +12,8 @@ namespace cotenant::server {
 namespace {
 
 constexpr base::TimeMs kExpireEveryMs = 60 * 1000;
-// The most records that one command may touch: ten tasks and a client token, or a page of expired ones.
-constexpr std::size_t kRecordsPerCommand = 16;
+// Above any command's records: a report of 16 tasks, each with ten reasons and all its overrides.
+constexpr std::size_t kBytesPerCommand = 512 * 1024;
 constexpr const char* kProbeKey = "probe/writable";
 
 }  // namespace
@@ -30,64 +31,100 @@ base::Result<CoreEngine> CoreEngine::load(ports::Store& store, const base::Clock
   if (!state) return base::fail(state.error());
   engine.state_ = std::move(*state);
   if (engine.state_.clusters.count(core::kDefaultCluster) == 0) {
-    core::Effects effects;
     engine.state_.clusters.merge(core::initial_state(clock.now_ms()).clusters);
+    Batch batch;
+    core::Effects effects;
     effects.changed_records.insert({core::RecordKind::kCluster, core::kDefaultCluster});
-    if (auto status = engine.commit(effects); !status) return base::fail(status.error());
+    engine.add(batch, std::move(effects));
+    if (auto status = engine.commit(batch.writes); !status) return base::fail(status.error());
   }
   return engine;
 }
 
-void CoreEngine::run(std::vector<PendingCommand> batch) {
+// While the store refuses writes, an agent that goes away must still be noticed: that touches no record.
+bool CoreEngine::takes(const core::Command& command) const {
+  return !failed_ && (writable_ || std::holds_alternative<core::DisconnectInstance>(command));
+}
+
+void CoreEngine::run(std::vector<PendingCommand> commands) {
   const core::Context context{clock_->now_ms(), prng_};
-  const std::size_t writes_max = store_->limits().writes_per_commit;
-  core::Effects effects;
-  std::vector<Answer> answers;
-  for (PendingCommand& pending : batch) {
-    if (failed_ || !writable_) {
-      answers.push_back({std::move(pending.done), base::fail(refusal())});
+  Batch batch;
+  for (PendingCommand& pending : commands) {
+    if (!takes(pending.command)) {
+      batch.answers.push_back({std::move(pending.done), base::fail(refusal())});
       continue;
     }
     auto outcome = core::apply(state_, pending.command, context);
     if (!outcome) {
-      answers.push_back({std::move(pending.done), base::fail(outcome.error())});
+      batch.answers.push_back({std::move(pending.done), base::fail(outcome.error())});
       continue;
     }
-    effects.changed_records.merge(outcome->effects.changed_records);
-    for (auto& [instance_id, task_ids] : outcome->effects.notify_tasks) {
-      effects.notify_tasks[instance_id].merge(task_ids);
-    }
-    answers.push_back({std::move(pending.done), std::move(outcome->reply)});
-    if (effects.changed_records.size() + kRecordsPerCommand > writes_max) flush(effects, answers);
+    add(batch, std::move(outcome->effects));
+    batch.answers.push_back({std::move(pending.done), std::move(outcome->reply)});
+    if (may_be_full(batch)) flush(batch);
   }
-  flush(effects, answers);
+  flush(batch);
 }
 
-void CoreEngine::flush(core::Effects& effects, std::vector<Answer>& answers) {
-  if (auto status = commit(effects); !status) {
-    roll_back(status.error());
-    for (Answer& answer : answers) answer.reply = base::fail(refusal());
-  } else if (sink_ != nullptr && !effects.notify_tasks.empty()) {
-    sink_->on_effects(state_, effects);
+void CoreEngine::add(Batch& batch, core::Effects effects) const {
+  for (const core::RecordRef& ref : effects.changed_records) {
+    std::string key = codec::record_key(ref);
+    std::optional<std::string> value = codec::encode_record(state_, ref);
+    const std::size_t bytes = key.size() + (value ? value->size() : 0);
+    const auto [at, fresh] = batch.writes.try_emplace(std::move(key));
+    if (!fresh) batch.bytes -= at->first.size() + (at->second ? at->second->size() : 0);
+    at->second = std::move(value);
+    batch.bytes += bytes;
   }
-  for (const Answer& answer : answers) {
+  for (auto& [instance_id, task_ids] : effects.notify_tasks) {
+    batch.effects.notify_tasks[instance_id].merge(task_ids);
+  }
+  batch.effects.changed_records.merge(effects.changed_records);
+}
+
+// Asked before the next command changes the state, because the answers of this batch show the state.
+bool CoreEngine::may_be_full(const Batch& batch) const {
+  const ports::StoreLimits limits = store_->limits();
+  return batch.writes.size() + kRecordsPerCommand > limits.writes_per_commit ||
+         batch.bytes + kBytesPerCommand > limits.bytes_per_commit;
+}
+
+void CoreEngine::flush(Batch& batch) {
+  if (auto status = commit(batch.writes); !status) {
+    roll_back(status.error());
+    for (Answer& answer : batch.answers) answer.reply = base::fail(refusal());
+  } else if (sink_ != nullptr && !batch.effects.notify_tasks.empty()) {
+    sink_->on_effects(state_, batch.effects);
+  }
+  for (const Answer& answer : batch.answers) {
     if (answer.done) answer.done(answer.reply, state_);
   }
-  effects = {};
-  answers.clear();
+  batch = {};
 }
 
-base::Status CoreEngine::commit(const core::Effects& effects) {
-  if (effects.changed_records.empty()) return {};
-  std::vector<ports::StoreWrite> writes;
-  writes.reserve(effects.changed_records.size());
-  for (const core::RecordRef& ref : effects.changed_records) {
-    writes.push_back({codec::record_key(ref), codec::encode_record(state_, ref)});
+// In one commit; only what Expire removes may need several.
+base::Status CoreEngine::commit(const Writes& writes) {
+  const ports::StoreLimits limits = store_->limits();
+  std::vector<ports::StoreWrite> part;
+  std::size_t bytes = 0;
+  const auto store_part = [&]() -> base::Status {
+    if (part.empty()) return {};
+    auto revision = store_->commit(part, revision_);
+    if (!revision) return base::fail(revision.error());
+    revision_ = *revision;
+    part.clear();
+    bytes = 0;
+    return {};
+  };
+  for (const auto& [key, value] : writes) {
+    const std::size_t size = key.size() + (value ? value->size() : 0);
+    if (part.size() + 1 > limits.writes_per_commit || bytes + size > limits.bytes_per_commit) {
+      if (auto status = store_part(); !status) return status;
+    }
+    part.push_back({key, value});
+    bytes += size;
   }
-  auto revision = store_->commit(writes, revision_);
-  if (!revision) return base::fail(revision.error());
-  revision_ = *revision;
-  return {};
+  return store_part();
 }
 
 void CoreEngine::roll_back(const base::Error& cause) {

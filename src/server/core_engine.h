@@ -7,8 +7,10 @@
 //   An unknown outcome, or another writer: `failed()` is set for good; everything answers ServerException.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +22,10 @@
 #include "ports/store.h"
 
 namespace cotenant::server {
+
+// The most records that one command may touch: ten tasks and a client token, or a report of this many
+// tasks. Expire alone may touch more; its records stand for themselves and may be cut anywhere.
+inline constexpr std::size_t kRecordsPerCommand = 16;
 
 // Hears of what has been stored. Called by the engine, before the replies of the batch.
 class EffectSink {
@@ -58,11 +64,24 @@ class CoreEngine {
     base::Result<core::Reply> reply;
   };
 
+  using Writes = std::map<std::string, std::optional<std::string>>;  // by key: none twice
+
+  // What waits for one commit.
+  struct Batch {
+    Writes writes;
+    std::size_t bytes = 0;
+    core::Effects effects;
+    std::vector<Answer> answers;
+  };
+
   CoreEngine(ports::Store& store, const base::Clock& clock, std::uint64_t seed);
 
-  // Stores what `effects` names, tells the sink and gives the answers; or rolls back.
-  void flush(core::Effects& effects, std::vector<Answer>& answers);
-  base::Status commit(const core::Effects& effects);
+  bool takes(const core::Command& command) const;
+  void add(Batch& batch, core::Effects effects) const;
+  bool may_be_full(const Batch& batch) const;
+  // Stores the batch, tells the sink and gives the answers; or rolls back.
+  void flush(Batch& batch);
+  base::Status commit(const Writes& writes);
   void roll_back(const base::Error& cause);
   base::Error refusal() const;
 

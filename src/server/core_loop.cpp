@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <variant>
 #include <vector>
 
 namespace cotenant::server {
@@ -25,8 +26,13 @@ CoreLoop::~CoreLoop() {
   thread_.join();
 }
 
+base::Status CoreLoop::refuse_if_stopping() const {
+  if (!stopping_) return {};
+  return base::fail(base::ErrorCode::kServer, "the control plane is shutting down");
+}
+
 base::Status CoreLoop::refuse_if_full() const {
-  if (stopping_) return base::fail(base::ErrorCode::kServer, "the control plane is shutting down");
+  if (auto status = refuse_if_stopping(); !status) return status;
   if (commands_.size() + reads_.size() < base::limits::kQueuedRequests) return {};
   return base::fail(base::ErrorCode::kThrottling,
                     "too many requests are waiting; try again in a moment");
@@ -35,7 +41,8 @@ base::Status CoreLoop::refuse_if_full() const {
 base::Status CoreLoop::post(core::Command command, CommandDone done) {
   {
     const std::lock_guard lock(mutex_);
-    if (auto status = refuse_if_full(); !status) return status;
+    const bool always = std::holds_alternative<core::DisconnectInstance>(command);
+    if (auto status = always ? refuse_if_stopping() : refuse_if_full(); !status) return status;
     commands_.push_back({std::move(command), std::move(done)});
   }
   wake_.notify_one();
@@ -62,6 +69,7 @@ void CoreLoop::run() {
       std::unique_lock lock(mutex_);
       wake_.wait_until(lock, next_tick,
                        [&] { return stopping_ || !commands_.empty() || !reads_.empty(); });
+      engine_.set_effect_sink(sink_);
       const auto count =
           static_cast<std::ptrdiff_t>(std::min(commands_.size(), base::limits::kBatchCommands));
       batch.assign(std::make_move_iterator(commands_.begin()),

@@ -29,10 +29,13 @@ class CoreLoop {
   CoreLoop& operator=(const CoreLoop&) = delete;
 
   // To be called before the first command.
-  void set_effect_sink(EffectSink* sink) { engine_.set_effect_sink(sink); }
+  void set_effect_sink(EffectSink* sink) {
+    const std::lock_guard lock(mutex_);
+    sink_ = sink;
+  }
 
   // `done` runs on the loop's thread, after the commit. kThrottling when the queue is full: then `done`
-  // is not called.
+  // is not called. DisconnectInstance is always taken: there are as many as agents' connections.
   base::Status post(core::Command command, CommandDone done);
 
   // Blocks until the command is durable; `view` copies what the caller needs out of the state.
@@ -69,6 +72,7 @@ class CoreLoop {
   using Read = std::function<void(const core::State&)>;
 
   base::Status post_read(Read read);
+  base::Status refuse_if_stopping() const;
   base::Status refuse_if_full() const;
   void run();
   void report_failure();
@@ -77,6 +81,7 @@ class CoreLoop {
   std::function<void(const base::Error&)> on_failed_;
   std::mutex mutex_;
   std::condition_variable wake_;
+  EffectSink* sink_ = nullptr;
   std::deque<PendingCommand> commands_;
   std::deque<Read> reads_;
   bool stopping_ = false;

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <string>
+
+#include "server/header_text.h"
 
 namespace cotenant::server {
 namespace {
@@ -24,6 +27,7 @@ bool is_loopback_address(const std::string& address) {
 }  // namespace
 
 bool is_loopback_host(std::string_view host) {
+  if (is_loopback_address(std::string(host))) return true;
   std::string name;
   std::string_view rest;
   if (!host.empty() && host.front() == '[') {
@@ -37,6 +41,9 @@ bool is_loopback_host(std::string_view host) {
     rest = colon == std::string_view::npos ? std::string_view() : host.substr(colon);
   }
   if (!rest.empty() && (rest.front() != ':' || !is_port(rest.substr(1)))) return false;
+  // Names compare without case.
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   return name == "localhost" || is_loopback_address(name);
 }
 
@@ -52,7 +59,7 @@ base::Status check_request_origin(const ports::HttpRequest& request) {
   if (!is_loopback_host(host)) {
     return base::fail(base::ErrorCode::kAccessDenied,
                       fmt::format("Host: '{}' is not a loopback address; call 127.0.0.1 or localhost",
-                                  host.substr(0, 128)));
+                                  header_text(host.substr(0, 128))));
   }
   return {};
 }

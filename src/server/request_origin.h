@@ -8,7 +8,7 @@
 
 namespace cotenant::server {
 
-// "localhost", 127.0.0.0/8 or ::1, with or without a port.
+// "localhost", 127.0.0.0/8 or [::1], with or without a port; also a bare ::1.
 bool is_loopback_host(std::string_view host);
 
 // Refuses a request with an Origin header (a browser's), or with a Host that is not loopback (DNS

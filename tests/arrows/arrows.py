@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The arrows between the layers (docs/architecture.md), checked on the #include lines and the CMake
-files. Prints one line a violation and exits with 1 when there is one.
+"""The arrows between the layers (docs/architecture.md), checked on the #include lines and the
+CMake files. Prints one line a violation and exits with 1 when there is one.
 
     arrows.py ROOT        ROOT: the repository's root
 
@@ -84,7 +84,7 @@ def check_layer_includes(src, gpusim_folders, report):
         name = path.relative_to(src).as_posix()
         layer = layer_of(name)
         if layer not in ARROWS:
-            report(path, 0, f"src/{layer} is no known layer; give it its arrows in tests/arrows/arrows.py")
+            report(path, 0, f"src/{layer} is no known layer; give it its arrows in arrows.py")
             continue
         for line, included in includes(path):
             if ".." in pathlib.PurePosixPath(included).parts:

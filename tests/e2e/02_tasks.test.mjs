@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import {before, beforeEach, test} from 'node:test';
 
-import {Cotenant, IMAGE, RUN_UNTIL_STOPPED, definition, sharingContainer, shellContainer, wholeGpuContainer} from './harness.mjs';
+import {
+  Cotenant, IMAGE, RUN_UNTIL_STOPPED, definition, sharingContainer, shellContainer, wholeGpuContainer,
+} from './harness.mjs';
 
 let cotenant;
 
@@ -16,7 +18,8 @@ beforeEach(async () => {
 });
 
 test('a whole GPU is DEDICATED to its task while the task runs', async () => {
-  const family = await cotenant.register(definition('dedicated', wholeGpuContainer('train', 1, ['--memory-mib', '1024'])));
+  const family = await cotenant.register(
+      definition('dedicated', wholeGpuContainer('train', 1, ['--memory-mib', '1024'])));
   const arn = await cotenant.runOne(family);
   const task = await cotenant.waitForTask(arn, 'RUNNING');
 
@@ -203,8 +206,8 @@ const REFUSALS = [
    /containerDefinitions\[1\]\.resourceRequirements\[0\].*same option/],
   ['RegisterTaskDefinition', {...requiring(sharing({memory: 512})), networkMode: 'host'}, 'InvalidParameterException',
    /networkMode host/],
-  ['RegisterTaskDefinition', {...requiring(sharing({memory: 512})), networkMode: 'awsvpc'}, 'UnsupportedFeatureException',
-   /networkMode/],
+  ['RegisterTaskDefinition', {...requiring(sharing({memory: 512})), networkMode: 'awsvpc'},
+   'UnsupportedFeatureException', /networkMode/],
   ['RegisterTaskDefinition', definition('no spaces', shellContainer('main', 'true')), 'InvalidParameterException',
    /family/],
   ['RegisterTaskDefinition', definition('none'), 'InvalidParameterException', /containerDefinitions/],

@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {Cotenant, RUN_UNTIL_STOPPED, definition, example, sharingContainer, shellContainer, waitFor} from './harness.mjs';
+import {
+  Cotenant, RUN_UNTIL_STOPPED, definition, example, sharingContainer, shellContainer, waitFor,
+} from './harness.mjs';
 
 const sortedTasks = async (cotenant) => (await cotenant.call('ListTasks')).taskArns.sort();
 
@@ -110,7 +112,8 @@ test('server and agent as two processes: either may die alone', async (t) => {
   assert.deepEqual(await survey(cotenant, arns), before);
 
   await cotenant.agent.end('SIGKILL');
-  await waitFor('the server sees that the agent is gone', async () => (await cotenant.instance()).agentConnected === false);
+  await waitFor('the server sees that the agent is gone',
+                async () => (await cotenant.instance()).agentConnected === false);
   assert.deepEqual(await sortedTasks(cotenant), arns);
   const share = await cotenant.register(definition('share', sharingContainer('main', 1024, ['--memory-mib', '64'])));
   const refused = await cotenant.call('RunTask', {taskDefinition: share});

@@ -420,11 +420,14 @@ TEST_F(WebSocketTest, ServerStopClosesWithAReason) {
   start();
   const auto socket = connect();
   ASSERT_TRUE(socket);
+  ASSERT_TRUE(server_side_->wait_open());  // the server may be a step behind the client
+  server_side_ = std::make_shared<RecordingListener>();
   RawSocket mute = upgraded_raw_peer();  // never answers the close frame
   const auto began = std::chrono::steady_clock::now();
   server_->stop();
   EXPECT_LT(std::chrono::steady_clock::now() - began, net_test::kPatience);
   expect_closed_once(*client_side_, "closed by the peer (1001)");
+  expect_closed_once(*server_side_, "this side is stopping");
   socket->send("nobody there");
   const auto handle = server_side_->socket();
   server_.reset();
