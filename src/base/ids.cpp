@@ -65,7 +65,9 @@ Result<ResourceRef> parse_resource_ref(std::string_view type, std::string_view t
   }
   std::string_view path = resource->substr(type.size() + 1);
   ResourceRef ref;
-  if (const std::size_t slash = path.find('/'); slash != std::string_view::npos) {
+  // A cluster stands in no cluster.
+  if (const std::size_t slash = path.find('/');
+      slash != std::string_view::npos && type != "cluster") {
     ref.cluster = std::string(path.substr(0, slash));
     path.remove_prefix(slash + 1);
   }

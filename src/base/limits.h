@@ -50,6 +50,8 @@ inline constexpr std::int64_t kWholeGpusMax = 64;
 // Sizes of the cluster.
 inline constexpr std::size_t kClusters = 1000;
 inline constexpr std::size_t kGpusPerInstance = 64;
+// MPS serves at most 60 contexts on a GPU today.
+inline constexpr std::int64_t kClientSlotsMax = 4096;
 inline constexpr std::size_t kRevisionsPerFamily = 100000;
 inline constexpr std::size_t kClientTokens = 100000;
 

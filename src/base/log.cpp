@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <ctime>
@@ -38,10 +39,13 @@ void write(Level level, std::string_view text) {
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count() % 1000;
   std::tm utc{};
   gmtime_r(&seconds, &utc);
-  const std::string line =
+  std::string line =
       fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z {:<5} {}\n", utc.tm_year + 1900,
                   utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, millis,
                   label(level), text);
+  // A tenant's text must not be able to look like lines of ours.
+  std::replace_if(
+      line.begin(), line.end() - 1, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   // One write call, so that lines of several threads do not mix; a lost log line is no error.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }

@@ -314,8 +314,9 @@ core::GpuDevice read_gpu_device(Reader reader) {
   core::GpuDevice gpu;
   gpu.uuid = reader.text("uuid", true, limits::kNameChars);
   gpu.model = reader.text("model", false, limits::kNameChars);
-  gpu.memory_mib = reader.number("memoryMib", false, 0, limits::kGpuMemoryMibMax);
-  gpu.client_slots = static_cast<int>(reader.number("clientSlots", true, 0, kIntMax).value_or(0));
+  gpu.memory_mib = reader.number("memoryMib", false, 1, limits::kGpuMemoryMibMax);
+  gpu.client_slots =
+      static_cast<int>(reader.number("clientSlots", true, 0, limits::kClientSlotsMax).value_or(0));
   return gpu;
 }
 

@@ -22,7 +22,7 @@ base::Result<core::GpuDevice> decode_gpu(const Json& json, std::size_t index) {
   gpu.model = json.string_or("model", "");
   gpu.client_slots = static_cast<int>(json.integer_or("clientSlots", 0));
   if (gpu.uuid.empty()) return wrong("uuid", "is required");
-  if (gpu.client_slots < 0 || gpu.client_slots > 4096) return wrong("clientSlots", "is out of range");
+  if (gpu.client_slots < 0 || gpu.client_slots > base::limits::kClientSlotsMax) return wrong("clientSlots", "is out of range");
   if (const Json* memory = json.find("memoryMiB")) {
     if (!memory->is_integer() || memory->as_integer() < 1 ||
         memory->as_integer() > base::limits::kGpuMemoryMibMax) {

@@ -20,7 +20,20 @@ std::string_view to_string(SharingMode mode) {
 
 GpuLedger::GpuLedger(std::vector<GpuDevice> devices) {
   slots_.reserve(devices.size());
-  for (GpuDevice& device : devices) slots_.push_back(Slot{std::move(device), {}, std::nullopt});
+  for (GpuDevice& device : devices) {
+    COTENANT_ASSERT(!device.uuid.empty() && !find(device.uuid));
+    slots_.push_back(Slot{std::move(device), {}, std::nullopt});
+  }
+}
+
+const GpuLedger::Slot& GpuLedger::slot(std::size_t gpu) const {
+  COTENANT_ASSERT(gpu < slots_.size());
+  return slots_[gpu];
+}
+
+GpuLedger::Slot& GpuLedger::slot(std::size_t gpu) {
+  COTENANT_ASSERT(gpu < slots_.size());
+  return slots_[gpu];
 }
 
 std::optional<std::size_t> GpuLedger::find(std::string_view uuid) const {
@@ -31,36 +44,36 @@ std::optional<std::size_t> GpuLedger::find(std::string_view uuid) const {
 }
 
 SharingMode GpuLedger::mode(std::size_t gpu) const {
-  const Slot& slot = slots_[gpu];
-  if (slot.dedicated_to) return SharingMode::kDedicated;
-  return slot.shares.empty() ? SharingMode::kIdle : SharingMode::kNvidiaMps;
+  const Slot& held = slot(gpu);
+  if (held.dedicated_to) return SharingMode::kDedicated;
+  return held.shares.empty() ? SharingMode::kIdle : SharingMode::kNvidiaMps;
 }
 
 std::int64_t GpuLedger::total_mib(std::size_t gpu) const {
-  return slots_[gpu].device.memory_mib.value_or(0);
+  return slot(gpu).device.memory_mib.value_or(0);
 }
 
 std::int64_t GpuLedger::remaining_mib(std::size_t gpu) const {
-  const Slot& slot = slots_[gpu];
-  if (slot.dedicated_to) return 0;
+  const Slot& held = slot(gpu);
+  if (held.dedicated_to) return 0;
   std::int64_t remaining = total_mib(gpu);
-  for (const auto& [task_id, share] : slot.shares) remaining -= share.memory_mib;
+  for (const auto& [task_id, share] : held.shares) remaining -= share.memory_mib;
   return remaining;
 }
 
 int GpuLedger::container_count(std::size_t gpu) const {
-  const Slot& slot = slots_[gpu];
-  if (slot.dedicated_to) return 1;
+  const Slot& held = slot(gpu);
+  if (held.dedicated_to) return 1;
   int count = 0;
-  for (const auto& [task_id, share] : slot.shares) count += share.containers;
+  for (const auto& [task_id, share] : held.shares) count += share.containers;
   return count;
 }
 
 std::vector<std::string> GpuLedger::task_ids(std::size_t gpu) const {
-  const Slot& slot = slots_[gpu];
-  if (slot.dedicated_to) return {*slot.dedicated_to};
+  const Slot& held = slot(gpu);
+  if (held.dedicated_to) return {*held.dedicated_to};
   std::vector<std::string> ids;
-  for (const auto& [task_id, share] : slot.shares) ids.push_back(task_id);
+  for (const auto& [task_id, share] : held.shares) ids.push_back(task_id);
   return ids;
 }
 
@@ -74,12 +87,12 @@ int GpuLedger::idle_count() const {
 
 std::optional<GpuRefusal> GpuLedger::refuses_share(std::size_t gpu, std::int64_t memory_mib,
                                                    int containers) const {
-  const Slot& slot = slots_[gpu];
-  if (!slot.device.memory_mib) return GpuRefusal::kMemoryUnknown;
-  if (slot.dedicated_to) return GpuRefusal::kDedicated;
+  const Slot& held = slot(gpu);
+  if (!held.device.memory_mib) return GpuRefusal::kMemoryUnknown;
+  if (held.dedicated_to) return GpuRefusal::kDedicated;
   if (remaining_mib(gpu) < memory_mib) return GpuRefusal::kMemory;
   // One slot stays free for the probe.
-  if (container_count(gpu) + containers > slot.device.client_slots - 1) {
+  if (container_count(gpu) + containers > held.device.client_slots - 1) {
     return GpuRefusal::kClientSlots;
   }
   return std::nullopt;
@@ -99,21 +112,22 @@ std::optional<GpuRefusal> GpuLedger::refuses_whole(std::size_t gpu) const {
 
 void GpuLedger::reserve_share(std::size_t gpu, const std::string& task_id,
                               std::int64_t memory_mib, int containers) {
+  COTENANT_ASSERT(memory_mib > 0 && containers > 0);
   COTENANT_ASSERT(!refuses_share(gpu, memory_mib, containers));
   const bool fresh =
-      slots_[gpu].shares.emplace(task_id, Share{memory_mib, containers}).second;
+      slot(gpu).shares.emplace(task_id, Share{memory_mib, containers}).second;
   COTENANT_ASSERT(fresh);
 }
 
 void GpuLedger::reserve_whole(std::size_t gpu, const std::string& task_id) {
   COTENANT_ASSERT(!refuses_whole(gpu));
-  slots_[gpu].dedicated_to = task_id;
+  slot(gpu).dedicated_to = task_id;
 }
 
 void GpuLedger::release(const std::string& task_id) {
-  for (Slot& slot : slots_) {
-    slot.shares.erase(task_id);
-    if (slot.dedicated_to == task_id) slot.dedicated_to.reset();
+  for (Slot& held : slots_) {
+    held.shares.erase(task_id);
+    if (held.dedicated_to == task_id) held.dedicated_to.reset();
   }
 }
 

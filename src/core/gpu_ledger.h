@@ -36,10 +36,11 @@ enum class GpuRefusal { kDedicated, kBusy, kMemoryUnknown, kMemory, kClientSlots
 class GpuLedger {
  public:
   GpuLedger() = default;
+  // The UUIDs are distinct and not empty.
   explicit GpuLedger(std::vector<GpuDevice> devices);
 
   std::size_t size() const { return slots_.size(); }
-  const GpuDevice& device(std::size_t gpu) const { return slots_[gpu].device; }
+  const GpuDevice& device(std::size_t gpu) const { return slot(gpu).device; }
   std::optional<std::size_t> find(std::string_view uuid) const;
 
   SharingMode mode(std::size_t gpu) const;
@@ -54,7 +55,7 @@ class GpuLedger {
                                           int containers) const;
   std::optional<GpuRefusal> refuses_whole(std::size_t gpu) const;
 
-  // The caller has asked refuses_*() first.
+  // The caller has asked refuses_*() first. A share is at least 1 MiB and one container.
   void reserve_share(std::size_t gpu, const std::string& task_id, std::int64_t memory_mib,
                      int containers);
   void reserve_whole(std::size_t gpu, const std::string& task_id);
@@ -71,6 +72,9 @@ class GpuLedger {
     std::map<std::string, Share> shares;     // by task id
     std::optional<std::string> dedicated_to;  // a task id
   };
+
+  const Slot& slot(std::size_t gpu) const;
+  Slot& slot(std::size_t gpu);
 
   std::vector<Slot> slots_;
 };

@@ -1,13 +1,10 @@
 #include "core/placement.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <optional>
 #include <tuple>
 
+#include "base/assert.h"
 #include "core/placement_detail.h"
 
 namespace cotenant::core {
@@ -118,6 +115,7 @@ std::string_view reason(PlacementTest test) {
 
 tl::expected<Placement, PlacementRefusal> place(const std::vector<const Instance*>& instances,
                                                 const TaskNeed& need) {
+  COTENANT_ASSERT(!(need.gpu.is_shared() && need.gpu.is_whole()));
   std::optional<Candidate> best;
   std::vector<FailedInstance> failed;
   for (const Instance* instance : instances) {

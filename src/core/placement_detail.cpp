@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
-
-#include "base/limits.h"
 
 namespace cotenant::core {
 namespace {
@@ -44,19 +43,20 @@ struct NearestGpu {
   std::size_t gpu = 0;
 };
 
-// For a share: the GPU in a sharing mode that has the most MiB left; one that is DEDICATED or whose
-// memory is unknown comes last. For whole GPUs: the busy GPU with the fewest containers on it.
-std::optional<NearestGpu> nearest_gpu(const std::vector<FailedInstance>& failed,
-                                      const TaskGpuNeed& need) {
+// The one that has the most MiB left; one that is DEDICATED or whose memory is unknown comes last.
+std::optional<NearestGpu> nearest_gpu_for_share(const std::vector<FailedInstance>& failed,
+                                                const TaskGpuNeed& need) {
   std::optional<NearestGpu> best;
   std::int64_t best_score = 0;
   for (const FailedInstance& entry : failed) {
     if (entry.test != PlacementTest::kGpu) continue;
     const GpuLedger& ledger = entry.instance->gpus;
     for (std::size_t gpu = 0; gpu < ledger.size(); ++gpu) {
-      if (need.is_whole() && !ledger.refuses_whole(gpu)) continue;  // idle: not what is in the way
-      const std::int64_t score =
-          need.is_whole() ? -ledger.container_count(gpu) : ledger.remaining_mib(gpu);
+      const auto refusal =
+          ledger.refuses_share(gpu, need.shared_memory_mib, need.shared_containers);
+      const bool shareable =
+          refusal == GpuRefusal::kMemory || refusal == GpuRefusal::kClientSlots;
+      const std::int64_t score = shareable ? ledger.remaining_mib(gpu) : -1;
       if (!best || score > best_score) {
         best = NearestGpu{entry.instance, gpu};
         best_score = score;
@@ -64,6 +64,23 @@ std::optional<NearestGpu> nearest_gpu(const std::vector<FailedInstance>& failed,
     }
   }
   return best;
+}
+
+// The busy GPU with the fewest containers on it. Nothing: all are idle, there are too few of them.
+std::optional<std::size_t> least_busy_gpu(const GpuLedger& ledger) {
+  std::optional<std::size_t> best;
+  for (std::size_t gpu = 0; gpu < ledger.size(); ++gpu) {
+    if (!ledger.refuses_whole(gpu)) continue;
+    if (!best || ledger.container_count(gpu) < ledger.container_count(*best)) best = gpu;
+  }
+  return best;
+}
+
+// How many idle GPUs the instance lacks. One without GPUs lacks most.
+std::int64_t missing_idle_gpus(const Instance& instance, const TaskGpuNeed& need) {
+  const auto size = static_cast<std::int64_t>(instance.gpus.size());
+  if (size == 0) return std::numeric_limits<std::int64_t>::max();
+  return (need.whole_all ? size : need.whole_count) - instance.gpus.idle_count();
 }
 
 std::string share_obstacle(const GpuLedger& ledger, std::size_t gpu, const TaskGpuNeed& need) {
@@ -100,24 +117,30 @@ std::string whole_obstacle(const GpuLedger& ledger, std::size_t gpu) {
                      holders_text(ledger, gpu));
 }
 
-std::string gpu_text(const std::vector<FailedInstance>& failed, const TaskGpuNeed& need) {
+std::string share_text(const std::optional<NearestGpu>& nearest, const TaskGpuNeed& need) {
   const std::string wanted =
-      need.is_shared() ? fmt::format("{} MiB on one GPU", need.shared_memory_mib)
-      : need.whole_all ? std::string("all GPUs of an instance idle")
-                       : fmt::format("{} idle GPU(s) on one instance", need.whole_count);
-  const auto nearest = nearest_gpu(failed, need);
-  if (!nearest) return fmt::format("the task needs {}", wanted);
+      fmt::format("the task needs {} MiB on one GPU", need.shared_memory_mib);
+  if (!nearest) return wanted + ", but none of these instances has a GPU";
   const GpuLedger& ledger = nearest->instance->gpus;
   const GpuDevice& device = ledger.device(nearest->gpu);
-  const std::string idle =
-      need.is_whole() ? fmt::format(", its instance has {} of {} GPUs idle", ledger.idle_count(),
-                                    ledger.size())
-                      : std::string();
-  return fmt::format("the task needs {}; nearest is GPU {} ({}) on instance {}: it {}{}", wanted,
-                     device.uuid, device.model, nearest->instance->registration.id,
-                     need.is_shared() ? share_obstacle(ledger, nearest->gpu, need)
-                                      : whole_obstacle(ledger, nearest->gpu),
-                     idle);
+  return fmt::format("{}; nearest is GPU {} ({}) on instance {}: it {}", wanted, device.uuid,
+                     device.model, nearest->instance->registration.id,
+                     share_obstacle(ledger, nearest->gpu, need));
+}
+
+std::string whole_text(const Instance& instance, const TaskGpuNeed& need) {
+  const GpuLedger& ledger = instance.gpus;
+  const std::string wanted =
+      need.whole_all ? std::string("all GPUs of an instance idle")
+                     : fmt::format("{} idle GPU(s) on one instance", need.whole_count);
+  std::string text = fmt::format("the task needs {}; nearest is instance {}, which has {} of {} GPUs idle",
+                                 wanted, instance.registration.id, ledger.idle_count(),
+                                 ledger.size());
+  if (const auto gpu = least_busy_gpu(ledger)) {
+    const GpuDevice& device = ledger.device(*gpu);
+    text += fmt::format(": GPU {} ({}) {}", device.uuid, device.model, whole_obstacle(ledger, *gpu));
+  }
+  return text;
 }
 
 std::string shortfall_text(const Instance& instance, PlacementTest test, const TaskNeed& need) {
@@ -146,10 +169,13 @@ std::string shortfall_text(const Instance& instance, PlacementTest test, const T
 
 // Among the instances that came furthest, the one with the least shortfall; ties to the first.
 const FailedInstance& nearest_instance(const std::vector<FailedInstance>& failed,
-                                       PlacementTest furthest) {
+                                       PlacementTest furthest, const TaskNeed& need) {
   const auto shortfall_order = [&](const FailedInstance& entry) -> std::int64_t {
     if (furthest == PlacementTest::kCpu) return -entry.instance->free_cpu_units();
     if (furthest == PlacementTest::kMemory) return -entry.instance->free_memory_mib();
+    if (furthest == PlacementTest::kGpu && need.gpu.is_whole()) {
+      return missing_idle_gpus(*entry.instance, need.gpu);
+    }
     return 0;
   };
   const FailedInstance* best = nullptr;
@@ -158,6 +184,14 @@ const FailedInstance& nearest_instance(const std::vector<FailedInstance>& failed
     if (best == nullptr || shortfall_order(entry) < shortfall_order(*best)) best = &entry;
   }
   return *best;
+}
+
+std::string_view verdict_text(const PlacementRefusal& refusal) {
+  if (refusal.infeasible) {
+    return "Infeasible (no instance of this cluster could run it even when empty)";
+  }
+  if (refusal.test == PlacementTest::kAgent) return "NoFit (no agent that could run it is connected)";
+  return "NoFit (it would fit on an emptier cluster)";
 }
 
 }  // namespace
@@ -172,23 +206,19 @@ PlacementRefusal explain_refusal(const std::vector<FailedInstance>& failed, cons
   }
   for (const FailedInstance& entry : failed) refusal.test = std::max(refusal.test, entry.test);
 
+  const Instance* nearest = nearest_instance(failed, refusal.test, need).instance;
   std::string what;
-  if (refusal.test == PlacementTest::kGpu) {
-    what = gpu_text(failed, need.gpu);
-    const auto nearest = nearest_gpu(failed, need.gpu);
-    refusal.instance_id = (nearest ? nearest->instance
-                                   : nearest_instance(failed, refusal.test).instance)
-                              ->registration.id;
+  if (refusal.test != PlacementTest::kGpu) {
+    what = shortfall_text(*nearest, refusal.test, need);
+  } else if (need.gpu.is_whole()) {
+    what = whole_text(*nearest, need.gpu);
   } else {
-    const FailedInstance& nearest = nearest_instance(failed, refusal.test);
-    what = shortfall_text(*nearest.instance, refusal.test, need);
-    refusal.instance_id = nearest.instance->registration.id;
+    const auto gpu = nearest_gpu_for_share(failed, need.gpu);
+    if (gpu) nearest = gpu->instance;
+    what = share_text(gpu, need.gpu);
   }
-  refusal.detail = fmt::format(
-      "{}: {}; {}",
-      infeasible ? "Infeasible (no instance of this cluster could run it even when empty)"
-                 : "NoFit (it would fit on an emptier cluster)",
-      counts_text(failed), what);
+  refusal.instance_id = nearest->registration.id;
+  refusal.detail = fmt::format("{}: {}; {}", verdict_text(refusal), counts_text(failed), what);
   return refusal;
 }
 

@@ -62,6 +62,7 @@ std::vector<TaskContainer> make_containers(const TaskDefinition& definition,
       count = whole->all ? placement.gpus.size() : static_cast<std::size_t>(whole->count);
     }
     for (; count > 0; --count) {
+      COTENANT_ASSERT(dealt < placement.gpus.size());
       container.gpu_uuids.push_back(ledger.device(placement.gpus[dealt++]).uuid);
     }
     containers.push_back(std::move(container));
@@ -99,13 +100,21 @@ void begin_stop(Task& task, StopCode code, std::string stopped_reason, base::Tim
   task.stopping_at_ms = now_ms;
 }
 
+// At most kReasonChars bytes, cut between two UTF-8 characters.
+std::string shortened_reason(const std::string& reason) {
+  if (reason.size() <= base::limits::kReasonChars) return reason;
+  std::size_t bytes = base::limits::kReasonChars;
+  while (bytes > 0 && (static_cast<unsigned char>(reason[bytes]) & 0xC0U) == 0x80U) --bytes;
+  return reason.substr(0, bytes);
+}
+
 // Folds one report into the container. Status only moves up its ladder.
 bool observe_container(TaskContainer& container, const ContainerObservation& seen) {
   if (container.status == ContainerStatus::kStopped || seen.status < container.status) return false;
   TaskContainer updated = container;
   updated.status = seen.status;
   updated.exit_code = seen.exit_code;
-  updated.reason = seen.reason.substr(0, base::limits::kReasonChars);
+  updated.reason = shortened_reason(seen.reason);
   if (!seen.runtime_id.empty()) updated.runtime_id = seen.runtime_id;
   if (!seen.image_digest.empty()) updated.image_digest = seen.image_digest;
   const bool changed = updated.status != container.status ||
@@ -123,7 +132,7 @@ void end_if_essential_stopped(Task& task, const TaskDefinition& definition, base
     const ContainerDefinition* part = find_container(definition, container.name);
     COTENANT_ASSERT(part != nullptr);
     if (container.status != ContainerStatus::kStopped || !part->essential) continue;
-    if (container.exit_code) {
+    if (container.exit_code || task.started_at_ms != 0) {
       begin_stop(task, StopCode::kEssentialContainerExited, "Essential container in task exited",
                  now_ms);
     } else {
@@ -145,8 +154,7 @@ TaskStatus ladder(const Task& task) {
   return all(ContainerStatus::kRunning) ? TaskStatus::kRunning : TaskStatus::kPending;
 }
 
-// Containers may all have ended without an essential one among those that report (a task of
-// non-essential containers cannot be registered), or before anybody asked for a stop.
+// Moves the task to where its containers stand; one whose containers are all gone gives back what it held.
 void settle(State& state, Task& task, base::TimeMs now_ms) {
   const TaskStatus next = std::max(task.last_status, ladder(task));
   if (next >= TaskStatus::kRunning && task.started_at_ms == 0 &&
@@ -202,6 +210,7 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
                             command.cluster));
   }
 
+  COTENANT_ASSERT(command.count >= 1 && command.count <= base::limits::kRunTaskCountMax);
   RunTaskReply reply;
   const TaskNeed need = task_need(**definition);
   for (int copy = 0; copy < command.count; ++copy) {
@@ -242,7 +251,7 @@ Result<Outcome> stop_task(State& state, const StopTask& command, const Context& 
   Task& task = found->second;
   Outcome outcome;
   outcome.reply = TaskReply{task.id};
-  if (task.desired_status == DesiredStatus::kStopped) return outcome;
+  if (task.desired_status == DesiredStatus::kStopped || !holds_reservation(task)) return outcome;
   begin_stop(task, StopCode::kUserInitiated,
              command.reason.empty() ? "Task stopped by user" : command.reason, context.now_ms);
   ++task.version;

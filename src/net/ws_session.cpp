@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/rate_policy.hpp>
 #include <boost/beast/websocket/stream.hpp>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -41,6 +46,31 @@ std::string_view cut_reason(std::string_view reason) {
   return reason.substr(0, end);
 }
 
+// Notes when bytes arrive, whatever they are. (Beast's control_callback would see pings and pongs
+// only, and with it a read can wait for a close that waits for the read.)
+class ArrivalTime {
+ public:
+  TimePoint last() const { return last_; }
+  void set(TimePoint now) { last_ = now; }
+
+ private:
+  friend class beast::rate_policy_access;
+  static constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+
+  std::size_t available_read_bytes() const noexcept { return kAll; }
+  std::size_t available_write_bytes() const noexcept { return kAll; }
+  void transfer_read_bytes(std::size_t size) noexcept {
+    if (size > 0) last_ = SteadyClock::now();
+  }
+  void transfer_write_bytes(std::size_t) const noexcept {}
+  void on_timer() const noexcept {}
+
+  TimePoint last_;
+};
+
+using Transport =
+    beast::basic_stream<asio::generic::stream_protocol, asio::any_io_executor, ArrivalTime>;
+
 // What senders and the session share. Bounds are checked here, at send(), so that nothing piles up
 // on the way to the strand.
 struct Outbox {
@@ -69,13 +99,12 @@ class WsSession final : public Session, public std::enable_shared_from_this<WsSe
   WsSession(std::shared_ptr<SessionRegistry> sessions, StreamSocket socket,
             std::shared_ptr<ports::WebSocketListener> listener, const WebSocketOptions& options)
       : sessions_(std::move(sessions)),
-        executor_(socket.get_executor()),
-        stream_(std::move(socket)),
-        timer_(executor_),
+        stream_(ArrivalTime(), std::move(socket)),
+        timer_(stream_.get_executor()),
         listener_(std::move(listener)),
         options_(options) {}
 
-  asio::any_io_executor executor() override { return executor_; }
+  asio::any_io_executor executor() override { return stream_.get_executor(); }
   void shut_down() override;
 
   void accept(UpgradeRequest request);
@@ -91,16 +120,17 @@ class WsSession final : public Session, public std::enable_shared_from_this<WsSe
   void on_read(ErrorCode error);
   void deliver();
   void end(websocket::close_code code, std::string reason, bool at_once);
+  void on_written(ErrorCode error);
   void send_close();
   void ping();
   void arm_timer();
   void on_timer();
+  ArrivalTime& arrival() { return stream_.next_layer().rate_policy(); }
   void finish(std::string reason, base::ErrorCode code = base::ErrorCode::kIo);
   std::string describe(ErrorCode error) const;
 
   const std::shared_ptr<SessionRegistry> sessions_;
-  const asio::any_io_executor executor_;
-  std::optional<websocket::stream<StreamSocket>> stream_;  // until finish()
+  websocket::stream<Transport> stream_;
   asio::steady_timer timer_;
   std::shared_ptr<ports::WebSocketListener> listener_;
   const WebSocketOptions options_;
@@ -114,6 +144,10 @@ class WsSession final : public Session, public std::enable_shared_from_this<WsSe
   TimePoint handshake_deadline_;
 
   // All below: the strand only.
+  asio::cancellation_signal cancel_read_;
+  asio::cancellation_signal cancel_write_;
+  asio::cancellation_signal cancel_close_;
+  asio::cancellation_signal cancel_ping_;
   beast::flat_buffer buffer_;
   std::string writing_text_;
   bool opened_ = false;
@@ -122,7 +156,6 @@ class WsSession final : public Session, public std::enable_shared_from_this<WsSe
   bool close_sent_ = false;
   bool stopping_ = false;
   bool finished_ = false;
-  TimePoint last_seen_;
   TimePoint next_ping_;
   std::optional<TimePoint> close_deadline_;
 };
@@ -181,22 +214,18 @@ class Handle final : public ports::WebSocket {
 };
 
 void WsSession::begin() {
-  stream_->read_message_max(options_.frame_bytes);
-  stream_->auto_fragment(true);
-  stream_->write_buffer_bytes(kWriteFrameBytes);
-  stream_->text(true);
-  // Runs inside reads, hence on the strand.
-  stream_->control_callback(
-      [this](websocket::frame_type, beast::string_view) { last_seen_ = SteadyClock::now(); });
-  last_seen_ = SteadyClock::now();
-  handshake_deadline_ = last_seen_ + options_.handshake_timeout;
+  stream_.read_message_max(options_.frame_bytes);
+  stream_.auto_fragment(true);
+  stream_.write_buffer_bytes(kWriteFrameBytes);
+  stream_.text(true);
+  handshake_deadline_ = SteadyClock::now() + options_.handshake_timeout;
   arm_timer();
 }
 
 void WsSession::accept(UpgradeRequest request) {
   begin();
   upgrade_ = std::move(request);
-  stream_->async_accept(upgrade_, [self = shared_from_this()](ErrorCode error) {
+  stream_.async_accept(upgrade_, [self = shared_from_this()](ErrorCode error) {
     if (self->finished_) return;
     if (error) return self->finish(self->describe(error));
     self->open();
@@ -207,13 +236,13 @@ void WsSession::handshake(WebSocketHandshake handshake, HandshakeDone done) {
   handshake_ = std::move(handshake);
   done_ = std::move(done);
   begin();
-  stream_->set_option(websocket::stream_base::decorator([this](websocket::request_type& request) {
+  stream_.set_option(websocket::stream_base::decorator([this](websocket::request_type& request) {
     request.set(http::field::user_agent, "cotenant");
     for (const ports::HttpHeader& header : handshake_.headers) {
       request.set(header.name, header.value);
     }
   }));
-  stream_->async_handshake(
+  stream_.async_handshake(
       answer_, handshake_.host, handshake_.target, [self = shared_from_this()](ErrorCode error) {
         if (self->finished_) return;
         if (error == websocket::error::upgrade_declined) {
@@ -230,8 +259,8 @@ void WsSession::handshake(WebSocketHandshake handshake, HandshakeDone done) {
 void WsSession::open() {
   opened_ = true;
   upgrade_ = {};
-  last_seen_ = SteadyClock::now();
-  next_ping_ = last_seen_ + options_.ping_interval;
+  arrival().set(SteadyClock::now());
+  next_ping_ = SteadyClock::now() + options_.ping_interval;
   arm_timer();
   auto handle = std::make_shared<Handle>(sessions_, shared_from_this());
   if (auto done = std::exchange(done_, nullptr)) done(handle);
@@ -242,24 +271,25 @@ void WsSession::open() {
     end(websocket::close_code::internal_error, "the listener failed", /*at_once=*/true);
   }
   // The listener may have taken its time, in which nothing could be read.
-  last_seen_ = SteadyClock::now();
+  arrival().set(SteadyClock::now());
   read();
 }
 
 void WsSession::read() {
-  stream_->async_read_some(buffer_, 0, [self = shared_from_this()](ErrorCode error, std::size_t) {
-    self->on_read(error);
-  });
+  stream_.async_read_some(
+      buffer_, 0,
+      asio::bind_cancellation_slot(
+          cancel_read_.slot(),
+          [self = shared_from_this()](ErrorCode error, std::size_t) { self->on_read(error); }));
 }
 
 void WsSession::on_read(ErrorCode error) {
   if (finished_) return;
   if (error) return finish(describe(error));
-  last_seen_ = SteadyClock::now();
-  if (stream_->got_binary()) {
+  if (stream_.got_binary()) {
     end(websocket::close_code::unknown_data, "only text frames are accepted", /*at_once=*/true);
   }
-  if (stream_->is_message_done()) deliver();
+  if (stream_.is_message_done()) deliver();
   read();
 }
 
@@ -277,7 +307,7 @@ void WsSession::deliver() {
       base::log::error("net: a WebSocket listener threw in on_text");
       end(websocket::close_code::internal_error, "the listener failed", /*at_once=*/true);
     }
-    last_seen_ = SteadyClock::now();
+    arrival().set(SteadyClock::now());
   }
   buffer_.consume(buffer_.size());
   if (buffer_.capacity() > kIdleBufferBytes) buffer_.shrink_to_fit();
@@ -313,18 +343,22 @@ void WsSession::pump() {
     }
   }
   if (close_now) return send_close();
-  stream_->async_write(asio::buffer(writing_text_),
-                       [self = shared_from_this()](ErrorCode error, std::size_t) {
-                         self->writing_ = false;
-                         {
-                           const std::lock_guard lock(self->outbox_->mutex);
-                           self->outbox_->bytes -= self->writing_text_.size();
-                         }
-                         self->writing_text_ = {};
-                         // A broken connection also fails the pending read, which ends the session
-                         // with its reason.
-                         if (!error) self->pump();
-                       });
+  stream_.async_write(
+      asio::buffer(writing_text_),
+      asio::bind_cancellation_slot(
+          cancel_write_.slot(),
+          [self = shared_from_this()](ErrorCode error, std::size_t) { self->on_written(error); }));
+}
+
+void WsSession::on_written(ErrorCode error) {
+  writing_ = false;
+  {
+    const std::lock_guard lock(outbox_->mutex);
+    outbox_->bytes -= writing_text_.size();
+  }
+  writing_text_ = {};
+  // A broken connection also fails the pending read, which ends the session with its reason.
+  if (!error) pump();
 }
 
 void WsSession::send_close() {
@@ -336,21 +370,27 @@ void WsSession::send_close() {
     const std::string_view text = cut_reason(outbox_->reason);
     reason.reason.assign(text.data(), text.size());
   }
-  stream_->async_close(reason, [self = shared_from_this()](ErrorCode error) {
-    if (!self->finished_) self->finish(self->describe(error));
-  });
+  stream_.async_close(reason,
+                      asio::bind_cancellation_slot(cancel_close_.slot(),
+                                                   [self = shared_from_this()](ErrorCode error) {
+                                                     if (!self->finished_)
+                                                       self->finish(self->describe(error));
+                                                   }));
 }
 
 void WsSession::ping() {
   if (pinging_ || close_sent_) return;
   pinging_ = true;
-  stream_->async_ping({}, [self = shared_from_this()](ErrorCode) { self->pinging_ = false; });
+  stream_.async_ping(
+      {}, asio::bind_cancellation_slot(cancel_ping_.slot(), [self = shared_from_this()](ErrorCode) {
+        self->pinging_ = false;
+      }));
 }
 
 void WsSession::arm_timer() {
   TimePoint due = handshake_deadline_;
   if (opened_) {
-    due = std::min(last_seen_ + options_.dead_after, next_ping_);
+    due = std::min(arrival().last() + options_.dead_after, next_ping_);
     if (close_deadline_) due = std::min(due, *close_deadline_);
   }
   timer_.expires_at(due);
@@ -367,7 +407,7 @@ void WsSession::on_timer() {
     }
   } else {
     if (close_deadline_ && now >= *close_deadline_) return finish("no closing handshake in time");
-    if (now >= last_seen_ + options_.dead_after) {
+    if (now >= arrival().last() + options_.dead_after) {
       return finish(
           fmt::format("dead: nothing was received for {} ms", options_.dead_after.count()));
     }
@@ -391,8 +431,9 @@ void WsSession::shut_down() {
 }
 
 std::string WsSession::describe(ErrorCode error) const {
-  if (error == websocket::error::closed) {
-    const websocket::close_reason& reason = stream_->reason();
+  // Also when the peer breaks the connection instead of finishing the handshake that it began.
+  if (error == websocket::error::closed || stream_.reason().code != websocket::close_code::none) {
+    const websocket::close_reason& reason = stream_.reason();
     return fmt::format("closed by the peer ({}): {}", reason.code,
                        std::string_view(reason.reason.data(), reason.reason.size()));
   }
@@ -406,10 +447,15 @@ std::string WsSession::describe(ErrorCode error) const {
 void WsSession::finish(std::string reason, base::ErrorCode code) {
   if (std::exchange(finished_, true)) return;
   timer_.cancel();
-  // Closing the socket ends the operations at the socket. Destroying the stream also ends those
-  // that wait inside it for each other: Beast (1.81) can leave one there for ever when both sides
-  // close at once, and it would keep this session and the io_context's threads.
-  stream_.reset();
+  // Closing the socket ends the operations that wait for it, but not those that wait inside the
+  // stream for each other: with Beast 1.81 a read that must fail the connection and a close that
+  // waits for the peer's answer do so for ever, and would keep this session and the io_context's
+  // threads. (Destroying the stream instead would take the socket from under a running teardown.)
+  for (asio::cancellation_signal* const signal :
+       {&cancel_read_, &cancel_write_, &cancel_close_, &cancel_ping_}) {
+    signal->emit(asio::cancellation_type::terminal);
+  }
+  stream_.next_layer().close();
   {
     const std::lock_guard lock(outbox_->mutex);
     if (outbox_->ended) reason = outbox_->reason;

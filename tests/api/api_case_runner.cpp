@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -30,6 +32,7 @@ using codec::Json;
 constexpr std::string_view kEcsPrefix = "AmazonEC2ContainerServiceV20141113.";
 // Enough to see what is wrong; the rest of a story follows from its beginning.
 constexpr std::size_t kMaxFailures = 20;
+constexpr std::size_t kMaxFailureBytes = 4000;
 
 Status wrong(std::string text) { return fail(ErrorCode::kClient, std::move(text)); }
 
@@ -127,8 +130,8 @@ class Runner {
  private:
   void note(const CaseLine& line, const std::string& what, const Status& status) {
     if (status) return;
-    failures_.push_back(
-        fmt::format("{}:{}: {}: {}", path_, line.line, what, status.error().message));
+    const std::string text = status.error().message.substr(0, kMaxFailureBytes);
+    failures_.push_back(fmt::format("{}:{}: {}: {}", path_, line.line, what, text));
   }
 
   // --- requests ---

@@ -214,6 +214,38 @@ TEST_F(WebSocketTest, FragmentsArriveAsOneMessage) {
   EXPECT_TRUE(raw.read_until("\x8a\x01p"));
 }
 
+// In Beast the read that must refuse the frame's end and the close that has been sent then wait for
+// each other: the session must get rid of both, or the server could not stop.
+TEST_F(WebSocketTest, BadFrameWhileClosing) {
+  HttpServerOptions options;
+  options.websocket.close_timeout = milliseconds(100);
+  start(options);
+  RawSocket raw = upgraded_raw_peer();
+  const std::string frame = client_frame(0x81, "12345678\xff\xfe");
+  ASSERT_TRUE(raw.send(frame.substr(0, frame.size() - 4)));
+  server_side_->socket()->close("enough");
+  ASSERT_TRUE(raw.read_until("enough"));
+  ASSERT_TRUE(raw.send(frame.substr(frame.size() - 4)));
+  expect_closed_once(*server_side_, "enough");
+  EXPECT_TRUE(raw.read_to_end().has_value());
+  server_.reset();  // joins
+}
+
+// The server waits for the end of the connection, in vain.
+TEST_F(WebSocketTest, PeerThatClosesAndThenKeepsTheConnection) {
+  HttpServerOptions options;
+  options.websocket.dead_after = milliseconds(200);
+  start(options);
+  RawSocket raw = upgraded_raw_peer();
+  ASSERT_TRUE(raw.send(client_frame(0x88,
+                                    "\x03\xe8"
+                                    "bye")));
+  ASSERT_TRUE(raw.read_until("\x03\xe8"));
+  expect_closed_once(*server_side_, "");
+  EXPECT_TRUE(raw.read_to_end().has_value());
+  server_.reset();
+}
+
 TEST_F(WebSocketTest, BadHandshakeGetsNoListenerCall) {
   start();
   RawSocket raw = RawSocket::connect_tcp(server_->port());
