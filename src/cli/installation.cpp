@@ -78,6 +78,7 @@ base::Result<Installation> read_node_file(const std::string& data_dir) {
   std::ostringstream text;
   text << file.rdbuf();
   auto json = Json::parse(text.str());
+  if (json && !json->is_object()) json = base::fail(base::ErrorCode::kIo, "must be an object");
   if (!json) return base::fail(base::ErrorCode::kIo, path + ": " + json.error().message);
   Installation installation;
   installation.data_dir = data_dir;

@@ -13,6 +13,9 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
+// MPS serves 60 clients on a GPU at most today.
+constexpr std::int64_t kClientSlotsMax = 4096;
+
 base::Result<core::GpuDevice> decode_gpu(const Json& json, std::size_t index) {
   const auto wrong = [&](std::string_view member, std::string_view text) {
     return fail(ErrorCode::kProtocol, fmt::format("gpus[{}].{}: {}", index, member, text));

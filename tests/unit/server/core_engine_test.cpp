@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "server_world.h"
 
 namespace cotenant::server::test {
@@ -57,7 +59,8 @@ class CoreEngineTest : public testing::Test, public EffectSink {
   // Whoever is called sees nothing that is not stored.
   void note(const std::string& who, const core::State& state) {
     events_.push_back(who);
-    if (!engine_->failed()) EXPECT_EQ(durable(state), stored(*store_));
+    if (engine_->failed()) return;
+    EXPECT_EQ(durable(state), stored(*store_));
   }
 
   fakes::SettableClock clock_{kStart};
