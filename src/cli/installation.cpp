@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -18,8 +19,11 @@ using codec::Json;
 
 constexpr const char* kDefaultDataDir = "/var/lib/cotenant";
 constexpr const char* kDefaultRunDir = "/run/cotenant";
+constexpr const char* kDefaultDockerHost = "unix:///var/run/docker.sock";
 
-std::string node_file(const std::string& data_dir) { return data_dir + "/node.json"; }
+std::string node_file(const std::string& data_dir, Role role) {
+  return fmt::format("{}/node-{}.json", data_dir, role_name(role));
+}
 
 base::Status make_folder(const std::string& path, fs::perms permissions) {
   std::error_code error;
@@ -34,15 +38,45 @@ base::Status make_folder(const std::string& path, fs::perms permissions) {
 
 }  // namespace
 
+const char* role_name(Role role) {
+  switch (role) {
+    case Role::kUp:
+      return "up";
+    case Role::kServer:
+      return "server";
+    case Role::kAgent:
+      return "agent";
+  }
+  return "";
+}
+
 std::string default_run_dir(const std::string& data_dir) {
   if (data_dir == kDefaultDataDir) return kDefaultRunDir;
   return fmt::format("{}-{}", kDefaultRunDir, base::digest_hex(data_dir).substr(0, 8));
 }
 
+std::string resolve_docker_host(const std::string& option) {
+  if (!option.empty()) return option;
+  const char* from_environment = std::getenv("DOCKER_HOST");
+  const bool set = from_environment != nullptr && *from_environment != '\0';
+  return set ? from_environment : kDefaultDockerHost;
+}
+
 std::string absolute_path(const std::string& path) {
-  std::string absolute = fs::absolute(path).lexically_normal().string();
-  while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
-  return absolute;
+  std::error_code error;
+  fs::path absolute = fs::absolute(path, error);
+  if (error) absolute = path;
+  std::string text = absolute.lexically_normal().string();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
+std::string absolute_program(const std::string& name) {
+  return name.find('/') == std::string::npos ? name : absolute_path(name);
+}
+
+std::string pid_file_path(const Installation& installation, Role role) {
+  return fmt::format("{}/{}.pid", installation.run_dir, role_name(role));
 }
 
 base::Status make_folders(const Installation& installation) {
@@ -52,7 +86,7 @@ base::Status make_folders(const Installation& installation) {
                                                fs::perms::others_exec);
 }
 
-base::Status write_node_file(const Installation& installation) {
+base::Status write_node_file(const Installation& installation, Role role) {
   Json json = Json::object();
   json.set("runDir", installation.run_dir)
       .set("dockerHost", installation.docker_host)
@@ -60,35 +94,52 @@ base::Status write_node_file(const Installation& installation) {
       .set("nvmlLibrary", installation.nvml_library)
       .set("mpsControl", installation.mps_control)
       .set("cdiDir", installation.cdi_dir);
-  const std::string path = node_file(installation.data_dir);
-  std::ofstream file(path, std::ios::trunc);
+  const std::string path = node_file(installation.data_dir, role);
+  const std::string aside = path + ".new";
+  std::ofstream file(aside, std::ios::trunc);
   file << json.dump_pretty() << "\n";
   file.close();
-  if (file) return {};
-  return base::fail(base::ErrorCode::kIo, path + ": cannot be written");
+  std::error_code error;
+  if (file) fs::rename(aside, path, error);
+  if (file && !error) return {};
+  return base::fail(base::ErrorCode::kIo,
+                    fmt::format("{}: cannot be written; is the disk full or read-only? Choose another "
+                                "folder with --data-dir",
+                                path));
 }
 
-base::Result<Installation> read_node_file(const std::string& data_dir) {
-  const std::string path = node_file(data_dir);
+base::Result<std::optional<Installation>> read_node_file(const std::string& data_dir, Role role) {
+  const std::string path = node_file(data_dir, role);
+  std::error_code error;
+  const bool exists = fs::exists(path, error);
+  if (!exists && !error) return std::nullopt;
   std::ifstream file(path);
-  if (!file) {
-    return base::fail(base::ErrorCode::kNotFound,
-                      fmt::format("{}: no cotenant was started with this data folder", path));
-  }
   std::ostringstream text;
-  text << file.rdbuf();
+  if (error || !file || !(text << file.rdbuf())) {
+    return base::fail(base::ErrorCode::kIo, path + ": cannot be read; run as the user who ran `up`");
+  }
   auto json = Json::parse(text.str());
-  if (json && !json->is_object()) json = base::fail(base::ErrorCode::kIo, "must be an object");
-  if (!json) return base::fail(base::ErrorCode::kIo, path + ": " + json.error().message);
+  const std::string run_dir = json ? json->string_or("runDir", "") : "";
+  if (run_dir.empty()) {
+    return base::fail(base::ErrorCode::kIo,
+                      fmt::format("{}: is damaged; start cotenant again with the same options, which "
+                                  "writes it anew",
+                                  path));
+  }
   Installation installation;
   installation.data_dir = data_dir;
-  installation.run_dir = json->string_or("runDir", default_run_dir(data_dir));
-  installation.docker_host = json->string_or("dockerHost", "");
+  installation.run_dir = run_dir;
+  installation.docker_host = resolve_docker_host(json->string_or("dockerHost", ""));
   installation.simulate_gpus = json->string_or("simulateGpus", "");
   installation.nvml_library = json->string_or("nvmlLibrary", "");
   installation.mps_control = json->string_or("mpsControl", "");
   installation.cdi_dir = json->string_or("cdiDir", "");
   return installation;
+}
+
+void remove_node_file(const std::string& data_dir, Role role) {
+  std::error_code ignored;
+  fs::remove(node_file(data_dir, role), ignored);
 }
 
 }  // namespace cotenant::cli

@@ -1,20 +1,26 @@
-// One installation of cotenant on this machine: its data folder, its run folder, and what it remembers of
-// how it was started, so that `down` needs no flags but --data-dir.
+// One installation of cotenant on this machine: its data folder, its run folder, and what each role
+// remembers of how it was started, so that `down` needs no flags but --data-dir.
 //
-// Files: <data dir>/cotenant.db (the store), <data dir>/agent-state.json and lock files (agent),
-// <data dir>/node.json (this), <run dir>/<role>.pid, <run dir>/mps/, <run dir>/gpusim/.
+// Files: <data dir>/cotenant.db (the store), <data dir>/agent.json (the agent's identity), lock files
+// beside both, <data dir>/node-<role>.json (this), <run dir>/<role>.pid, <run dir>/mps/,
+// <run dir>/gpusim/.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 
 namespace cotenant::cli {
 
+enum class Role { kUp, kServer, kAgent };
+inline constexpr Role kRoles[] = {Role::kUp, Role::kServer, Role::kAgent};
+const char* role_name(Role role);  // "up", "server", "agent"
+
 struct Installation {
-  std::string data_dir;  // absolute
-  std::string run_dir;   // absolute
-  std::string docker_host;
+  std::string data_dir;     // absolute, like every path here
+  std::string run_dir;
+  std::string docker_host;  // never empty
   std::string simulate_gpus;
   std::string nvml_library;
   std::string mps_control;
@@ -25,14 +31,23 @@ struct Installation {
 // /run/cotenant-<8 hex of the data folder's path> for another, so that two installations do not meet.
 std::string default_run_dir(const std::string& data_dir);
 
+// The option where given, else DOCKER_HOST, else Docker's default socket.
+std::string resolve_docker_host(const std::string& option);
+
 // A path as given, made absolute against the working folder.
 std::string absolute_path(const std::string& path);
+// The same for a program or a library: a bare name is looked up by the system and stays as it is.
+std::string absolute_program(const std::string& name);
+
+std::string pid_file_path(const Installation& installation, Role role);
 
 // Makes both folders (0700 and 0755: MPS clients of other users pass through the run folder). Errors: kIo.
 base::Status make_folders(const Installation& installation);
 
-// Errors: kIo; read: kNotFound when nothing was installed there.
-base::Status write_node_file(const Installation& installation);
-base::Result<Installation> read_node_file(const std::string& data_dir);
+// Replaces the role's record as a whole. Errors: kIo.
+base::Status write_node_file(const Installation& installation, Role role);
+// Nothing when the role was never started there. Errors: kIo, naming the file and the remedy.
+base::Result<std::optional<Installation>> read_node_file(const std::string& data_dir, Role role);
+void remove_node_file(const std::string& data_dir, Role role);
 
 }  // namespace cotenant::cli

@@ -13,9 +13,6 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
-// MPS serves 60 clients on a GPU at most today.
-constexpr std::int64_t kClientSlotsMax = 4096;
-
 base::Result<core::GpuDevice> decode_gpu(const Json& json, std::size_t index) {
   const auto wrong = [&](std::string_view member, std::string_view text) {
     return fail(ErrorCode::kProtocol, fmt::format("gpus[{}].{}: {}", index, member, text));
@@ -23,9 +20,12 @@ base::Result<core::GpuDevice> decode_gpu(const Json& json, std::size_t index) {
   core::GpuDevice gpu;
   gpu.uuid = json.string_or("uuid", "");
   gpu.model = json.string_or("model", "");
-  gpu.client_slots = static_cast<int>(json.integer_or("clientSlots", 0));
+  const std::int64_t client_slots = json.integer_or("clientSlots", 0);
   if (gpu.uuid.empty()) return wrong("uuid", "is required");
-  if (gpu.client_slots < 0 || gpu.client_slots > base::limits::kClientSlotsMax) return wrong("clientSlots", "is out of range");
+  if (client_slots < 0 || client_slots > base::limits::kClientSlotsMax) {
+    return wrong("clientSlots", "is out of range");
+  }
+  gpu.client_slots = static_cast<int>(client_slots);
   if (const Json* memory = json.find("memoryMiB")) {
     if (!memory->is_integer() || memory->as_integer() < 1 ||
         memory->as_integer() > base::limits::kGpuMemoryMibMax) {

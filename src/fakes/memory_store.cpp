@@ -27,10 +27,10 @@ base::Status MemoryStore::check(const std::vector<ports::StoreWrite>& writes) co
     }
   }
   if (writes.size() <= limits_.writes_per_commit && bytes <= limits_.bytes_per_commit) return {};
-  return fail(ErrorCode::kLimitExceeded,
-              fmt::format("a commit of {} writes and {} bytes; at most {} and {} are allowed",
-                          writes.size(), bytes, limits_.writes_per_commit,
-                          limits_.bytes_per_commit));
+  return fail(
+      ErrorCode::kLimitExceeded,
+      fmt::format("a commit of {} writes and {} bytes; at most {} and {} are allowed",
+                  writes.size(), bytes, limits_.writes_per_commit, limits_.bytes_per_commit));
 }
 
 base::Result<std::int64_t> MemoryStore::commit(const std::vector<ports::StoreWrite>& writes,
@@ -40,8 +40,8 @@ base::Result<std::int64_t> MemoryStore::commit(const std::vector<ports::StoreWri
   if (fault_ == Fault::kRefused) return fail(ErrorCode::kUnavailable, "the disk is full");
   if (fault_ == Fault::kUnknownNotStored) return fail(ErrorCode::kIo, "fsync failed");
   if (fault_ == Fault::kConflict || expected_revision != revision_) {
-    return fail(ErrorCode::kConflict, fmt::format("the store is at revision {}, not {}", revision_,
-                                                  expected_revision));
+    return fail(ErrorCode::kConflict,
+                fmt::format("the store is at revision {}, not {}", revision_, expected_revision));
   }
   for (const ports::StoreWrite& write : writes) {
     if (write.value) {

@@ -1,8 +1,8 @@
 // A store in memory, for tests and the simulator. Any thread.
 //
 // As strict as a real one: a batch above limits(), a key twice and a wrong revision are refused. It
-// outlives the control plane that uses it, so a test may "restart" by loading again. Fault knobs say how
-// the next commits end.
+// outlives the control plane that uses it, so a test may "restart" by loading again. Fault knobs
+// say how the next commits end.
 #pragma once
 
 #include <map>
@@ -18,10 +18,10 @@ class MemoryStore final : public ports::Store {
  public:
   enum class Fault {
     kNone,
-    kRefused,             // kUnavailable, surely not stored (disk full)
-    kUnknownStored,       // kIo, although it was stored
-    kUnknownNotStored,    // kIo, and it was not stored
-    kConflict,            // someone else has written
+    kRefused,           // kUnavailable, surely not stored (disk full)
+    kUnknownStored,     // kIo, although it was stored
+    kUnknownNotStored,  // kIo, and it was not stored
+    kConflict,          // someone else has written
   };
 
   explicit MemoryStore(ports::StoreLimits limits = {1024, 4 * 1024 * 1024}) : limits_(limits) {}

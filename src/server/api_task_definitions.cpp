@@ -43,7 +43,6 @@ bool includes_tags(const Json& body) {
 struct Name {
   std::string family;
   std::int64_t revision = 0;
-  friend bool operator==(const Name&, const Name&) = default;
 };
 
 struct NamePage {

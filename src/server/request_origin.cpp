@@ -18,6 +18,7 @@ bool is_port(std::string_view text) {
 }
 
 bool is_loopback_address(const std::string& address) {
+  if (address.find('\0') != std::string::npos) return false;  // inet_pton would read up to it only
   in_addr v4{};
   if (inet_pton(AF_INET, address.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
   in6_addr v6{};

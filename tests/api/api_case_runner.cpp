@@ -34,7 +34,9 @@ constexpr std::string_view kEcsPrefix = "AmazonEC2ContainerServiceV20141113.";
 constexpr std::size_t kMaxFailures = 20;
 constexpr std::size_t kMaxFailureBytes = 4000;
 
-Status wrong(std::string text) { return fail(ErrorCode::kClient, std::move(text)); }
+Status wrong(std::string text) {
+  return fail(ErrorCode::kClient, std::move(text));
+}
 
 // The first word, and the rest of the line.
 std::pair<std::string, std::string> split_word(const std::string& text) {
@@ -48,8 +50,8 @@ std::string id_of(const std::string& id_or_arn) {
   return id_or_arn.substr(id_or_arn.rfind('/') + 1);
 }
 
-// {"cluster", "cpu", "memory", "sharing", "simulated", "gpus": [{"uuid", "model", "memoryMib", "slots"}]},
-// all of them optional.
+// {"cluster", "cpu", "memory", "sharing", "simulated", "gpus": [{"uuid", "model", "memoryMib",
+// "slots"}]}, all of them optional.
 core::InstanceRegistration make_registration(const std::string& id, const Json& json) {
   core::InstanceRegistration registration;
   registration.id = id;
@@ -357,6 +359,8 @@ class Runner {
 
 }  // namespace
 
-std::vector<std::string> run_case_file(const std::string& path) { return Runner(path).run(); }
+std::vector<std::string> run_case_file(const std::string& path) {
+  return Runner(path).run();
+}
 
 }  // namespace cotenant::test

@@ -13,14 +13,14 @@ namespace {
 
 constexpr std::array<std::string_view, 9> kRequestKeys = {
     "name", "target", "header", "method", "path", "body", "status", "reply", "warning"};
-constexpr std::array<std::string_view, 8> kVerbs = {
-    "instance", "refused", "disconnect", "observe", "desired", "time", "restart", "store"};
+constexpr std::array<std::string_view, 8> kVerbs = {"instance", "refused", "disconnect", "observe",
+                                                    "desired",  "time",    "restart",    "store"};
 constexpr std::string_view kBlanks = " \t\n";
 constexpr std::size_t kExpandedBytes = 4 * 1024 * 1024;
 
 bool is_request_key(std::string_view key) {
-  return key == "each" || std::find(kRequestKeys.begin(), kRequestKeys.end(), key) !=
-                              kRequestKeys.end();
+  return key == "each" ||
+         std::find(kRequestKeys.begin(), kRequestKeys.end(), key) != kRequestKeys.end();
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -115,7 +115,8 @@ base::Result<std::vector<CaseStep>> parse_case_file(const std::string& text) {
     if (colon == std::string::npos) {
       return base::fail(at_line(number, "a line is `key: value`"));
     }
-    current = {line.substr(0, colon), std::string(trimmed(std::string_view(line).substr(colon + 1))), number};
+    current = {line.substr(0, colon),
+               std::string(trimmed(std::string_view(line).substr(colon + 1))), number};
   }
   if (auto status = finish(); !status) return base::fail(status.error());
   if (steps.empty()) return base::fail(base::ErrorCode::kClient, "the file has no steps");

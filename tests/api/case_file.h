@@ -8,8 +8,8 @@
 //   body: {"taskDefinition": "f"}
 //   reply: {"tasks": [{"taskArn": "$t"}], "failures": []}
 //
-// A line is `key: value` from the first column; lines that begin with a blank, and the rest of an open
-// bracket, continue it. `name:` begins a request, which has
+// A line is `key: value` from the first column; lines that begin with a blank, and the rest of an
+// open bracket, continue it. `name:` begins a request, which has
 //   target:   an operation of ECS (`RunTask`), or any X-Amz-Target that holds a dot
 //   header:   Name: value (any number; `Host` has a good value unless given)
 //   method:, path:   instead of POST and /
@@ -27,8 +27,8 @@
 //   time: +3700s               the clock goes on, and what is past its time is dropped
 //   restart:                   the control plane is loaded again from its store; agents are gone
 //   store: refuse | works      commits are refused, or work again
-// In values `@repeat(N,text)` stands for N times that text, `@list(N,text)` for the same with commas
-// between and % replaced by the number, from 1.
+// In values `@repeat(N,text)` stands for N times that text, `@list(N,text)` for the same with
+// commas between and % replaced by the number, from 1.
 #pragma once
 
 #include <string>

@@ -58,9 +58,9 @@ class Matcher {
 
  private:
   static base::Status differs(const Json& wanted, const Json& came, const std::string& path) {
-    return base::fail(base::ErrorCode::kClient, fmt::format("{}: came {}\n  wanted {}",
-                                                            path.empty() ? "the reply" : path,
-                                                            shown(came), shown(wanted)));
+    return base::fail(base::ErrorCode::kClient,
+                      fmt::format("{}: came {}\n  wanted {}", path.empty() ? "the reply" : path,
+                                  shown(came), shown(wanted)));
   }
 
   base::Status match_string(const std::string& wanted, const Json& came, const std::string& path) {

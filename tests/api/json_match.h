@@ -1,10 +1,10 @@
 // Does an answer hold what a case wants of it?
 //
 // Objects: every wanted member must match; others may be there. Arrays: the same length, element by
-// element; an array whose first element is "~" wants each of its others matched by some element. null: no
-// such member. Strings: "?" any value, "~text" a string that holds the text (several: "~a~~b"), "$name"
-// the value of that variable, or takes it when the variable is new; else equal, after `$name` inside the
-// string is replaced. Numbers, true, false: equal.
+// element; an array whose first element is "~" wants each of its others matched by some element.
+// null: no such member. Strings: "?" any value, "~text" a string that holds the text (several:
+// "~a~~b"), "$name" the value of that variable, or takes it when the variable is new; else equal,
+// after `$name` inside the string is replaced. Numbers, true, false: equal.
 #pragma once
 
 #include <map>

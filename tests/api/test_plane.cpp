@@ -50,7 +50,9 @@ TestPlane::TestPlane() : clock_(kStart) {
   COTENANT_ASSERT(status.has_value());
 }
 
-TestPlane::~TestPlane() { stop(); }
+TestPlane::~TestPlane() {
+  stop();
+}
 
 void TestPlane::stop() {
   handler_.reset();
@@ -75,9 +77,8 @@ base::Status TestPlane::restart() {
 ports::HttpResponse TestPlane::send(ports::HttpRequest request) {
   std::promise<ports::HttpResponse> promise;
   auto future = promise.get_future();
-  handler_->handle(std::move(request), [&](ports::HttpResponse response) {
-    promise.set_value(std::move(response));
-  });
+  handler_->handle(std::move(request),
+                   [&](ports::HttpResponse response) { promise.set_value(std::move(response)); });
   return future.get();
 }
 
@@ -148,9 +149,8 @@ std::map<std::string, Json> TestPlane::desired(const std::string& instance_id) c
 }
 
 base::Status TestPlane::expire() {
-  auto done = loop_->apply<bool>(core::Expire{}, [](const core::Reply&, const core::State&) {
-    return true;
-  });
+  auto done = loop_->apply<bool>(core::Expire{},
+                                 [](const core::Reply&, const core::State&) { return true; });
   return done ? base::Status() : base::fail(done.error());
 }
 

@@ -1,5 +1,5 @@
-// A control plane without sockets: the real handler, loop, engine and agent hub over a store in memory,
-// with agents that a test plays. Restart keeps the store. One thread uses it.
+// A control plane without sockets: the real handler, loop, engine and agent hub over a store in
+// memory, with agents that a test plays. Restart keeps the store. One thread uses it.
 #pragma once
 
 #include <map>
@@ -29,8 +29,8 @@ class TestPlane {
   // Waits for the answer.
   ports::HttpResponse send(ports::HttpRequest request);
 
-  // An agent says hello; an older connection of the same instance stays open. Errors: the reason of a
-  // refusal.
+  // An agent says hello; an older connection of the same instance stays open. Errors: the reason of
+  // a refusal.
   base::Status connect(const core::InstanceRegistration& registration);
   void disconnect(const std::string& instance_id);
   // The agent of the task's instance reports, and is acknowledged.

@@ -12,7 +12,7 @@
 namespace cotenant::agent {
 namespace {
 
-constexpr const char* kGpu = "GPU-1";
+constexpr const char* kSpecGpu = "GPU-1";
 
 ContainerPlan plan() {
   ContainerPlan plan;
@@ -28,7 +28,7 @@ ContainerPlan plan() {
 ContainerPlan sharing_plan(std::optional<int> percent = std::nullopt) {
   ContainerPlan sharing = plan();
   sharing.container.definition.gpu = core::SharedGpu{2048, percent};
-  sharing.container.gpu_uuids = {kGpu};
+  sharing.container.gpu_uuids = {kSpecGpu};
   return sharing;
 }
 
@@ -99,7 +99,7 @@ TEST_F(ContainerSpecTest, ThePlatformsLabelsWin) {
       {kTaskLabel, "task"},
       {kContainerLabel, from.container.id},
       {kContainerNameLabel, "web"},
-      {kGpusLabel, kGpu},
+      {kGpusLabel, kSpecGpu},
       {kGpuModeLabel, kGpuModeMps},
   };
   EXPECT_EQ(spec(from).labels, want);
@@ -114,7 +114,7 @@ TEST_F(ContainerSpecTest, ASharingContainerGetsItsLimitsAndOnlyTheControlSocket)
   EXPECT_EQ(values(got, "CUDA_MPS_PIPE_DIRECTORY"), Values{"/run/cotenant/mps"});
   EXPECT_EQ(values(got, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"), Values{"0=2048M"});
   EXPECT_EQ(values(got, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"), Values{"40"});
-  EXPECT_EQ(values(got, "NVIDIA_VISIBLE_DEVICES"), Values{kGpu});
+  EXPECT_EQ(values(got, "NVIDIA_VISIBLE_DEVICES"), Values{kSpecGpu});
   ASSERT_EQ(got.mounts.size(), 1u);
   EXPECT_EQ(got.mounts[0].source, "/run/fake/mps/GPU-1/control");
   EXPECT_EQ(got.mounts[0].target, "/run/cotenant/mps/control");

@@ -34,10 +34,10 @@ TEST(ListenAddressTest, Parts) {
 }
 
 TEST(ListenAddressTest, Refused) {
-  for (const char* text : {"", ":", "8484", ":8484", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x",
-                           "127.0.0.1:-1", "127.0.0.1:+1", "127.0.0.1: 1", "127.0.0.1:1 ",
-                           "127.0.0.1:65536", "127.0.0.1:99999999999", "[]:1", "[::1]",
-                           "http://127.0.0.1:8484/"}) {
+  for (const char* text :
+       {"", ":", "8484", ":8484", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:-1",
+        "127.0.0.1:+1", "127.0.0.1: 1", "127.0.0.1:1 ", "127.0.0.1:65536", "127.0.0.1:99999999999",
+        "[]:1", "[::1]", "http://127.0.0.1:8484/"}) {
     const auto address = parse_listen_address(text);
     ASSERT_FALSE(address) << text;
     EXPECT_EQ(address.error().code, base::ErrorCode::kInvalidParameter);

@@ -83,7 +83,8 @@ TEST(EcsRequestTest, ADocumentRegistersAsItself) {
 
 TEST(EcsRequestTest, CreateCluster) {
   EXPECT_EQ(decode_create_cluster(checked("CreateCluster", "{}"))->name, "default");
-  EXPECT_EQ(decode_create_cluster(checked("CreateCluster", R"({"clusterName":"a-B_1"})"))->name, "a-B_1");
+  EXPECT_EQ(decode_create_cluster(checked("CreateCluster", R"({"clusterName":"a-B_1"})"))->name,
+            "a-B_1");
   const auto refused = decode_create_cluster(
       checked("CreateCluster", R"({"clusterName":"a","tags":[{"key":"k","value":"v"}]})"));
   ASSERT_FALSE(refused);
@@ -115,8 +116,8 @@ TEST(EcsRequestTest, RunTask) {
   EXPECT_EQ(most->value.started_by, "s");
   EXPECT_EQ(most->value.client_token, "t");
   EXPECT_EQ(most->value.overrides,
-            (std::vector<core::ContainerOverride>{
-                {"a", std::vector<std::string>{}, {{"A", "1"}}}, {"b", {}, {}}}));
+            (std::vector<core::ContainerOverride>{{"a", std::vector<std::string>{}, {{"A", "1"}}},
+                                                  {"b", {}, {}}}));
   EXPECT_EQ(most->warnings.size(), 1U);
 }
 
@@ -152,14 +153,16 @@ TEST(EcsRequestTest, StopTask) {
   EXPECT_EQ(by_arn->cluster, "blue");
   EXPECT_EQ(by_arn->task_id, "t1");
   EXPECT_EQ(by_arn->reason, "why");
-  const auto old_arn = decode_stop_task(checked("StopTask", R"({"task":"arn:aws:ecs:r:1:task/t1"})"));
+  const auto old_arn =
+      decode_stop_task(checked("StopTask", R"({"task":"arn:aws:ecs:r:1:task/t1"})"));
   ASSERT_TRUE(old_arn) << "ECS's older form without the cluster";
   EXPECT_EQ(old_arn->task_id, "t1");
 }
 
 TEST(EcsRequestTest, Refs) {
-  const auto refs = decode_refs(
-      checked("DescribeTasks", R"({"tasks":["t1","arn:aws:ecs:r:1:task/blue/t2"]})"), "tasks", "task");
+  const auto refs =
+      decode_refs(checked("DescribeTasks", R"({"tasks":["t1","arn:aws:ecs:r:1:task/blue/t2"]})"),
+                  "tasks", "task");
   ASSERT_TRUE(refs);
   ASSERT_EQ(refs->size(), 2U);
   EXPECT_EQ((*refs)[0].id, "t1");
@@ -218,7 +221,8 @@ TEST(EcsRequestTest, ListTasks) {
     EXPECT_FALSE(query->instance_id);
   }
   const auto query = decode_list_tasks(checked(
-      "ListTasks", R"({"cluster":"c","family":"f","startedBy":"s","containerInstance":"i","maxResults":5})"));
+      "ListTasks",
+      R"({"cluster":"c","family":"f","startedBy":"s","containerInstance":"i","maxResults":5})"));
   ASSERT_TRUE(query);
   EXPECT_EQ(query->cluster, "c");
   EXPECT_EQ(query->family, "f");

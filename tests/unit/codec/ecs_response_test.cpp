@@ -22,7 +22,8 @@ void expect_of_model(const char* operation, const char* member, Json value, bool
 }
 
 core::TaskDefinition definition(core::GpuRequest gpu) {
-  core::TaskDefinition definition = core::test::definition("f", {core::test::container("main", gpu)});
+  core::TaskDefinition definition =
+      core::test::definition("f", {core::test::container("main", gpu)});
   definition.revision = 3;
   definition.registered_at_ms = 1234567;
   return definition;
@@ -37,7 +38,10 @@ core::Task task() {
   task.revision = 3;
   task.group = "g";
   task.created_at_ms = 1500;
-  task.containers = {{"main", "c1"}};
+  core::TaskContainer container;
+  container.name = "main";
+  container.id = "c1";
+  task.containers = {container};
   return task;
 }
 
@@ -65,8 +69,8 @@ TEST(EcsResponseTest, ATaskShowsOnlyWhatHasHappened) {
   const Json json = encode_task(kArns, task(), definition(core::NoGpu{}));
   expect_of_model("DescribeTasks", "tasks", json, true);
   EXPECT_EQ(json.find("createdAt")->as_double(), 1.5);
-  for (const char* member : {"startedAt", "stoppingAt", "executionStoppedAt", "stoppedAt", "stopCode",
-                             "stoppedReason", "startedBy"}) {
+  for (const char* member : {"startedAt", "stoppingAt", "executionStoppedAt", "stoppedAt",
+                             "stopCode", "stoppedReason", "startedBy"}) {
     EXPECT_EQ(json.find(member), nullptr) << member;
   }
   const Json& container = json.array_or_empty("containers").at(0);
@@ -149,8 +153,9 @@ TEST(EcsResponseTest, Instance) {
   EXPECT_EQ(resource("registeredResources", "CPU").integer_or("integerValue", 0), 16 * 1024);
   EXPECT_EQ(resource("remainingResources", "CPU").integer_or("integerValue", 0), 16 * 1024 - 24);
   EXPECT_EQ(resource("remainingResources", "MEMORY").integer_or("integerValue", 0), 64 * 1024 - 36);
-  EXPECT_EQ(resource("registeredResources", "PORTS").array_or_empty("stringSetValue").at(0).as_string(),
-            "22");
+  EXPECT_EQ(
+      resource("registeredResources", "PORTS").array_or_empty("stringSetValue").at(0).as_string(),
+      "22");
   EXPECT_EQ(resource("registeredResources", "GPU").array_or_empty("stringSetValue").size(), 4U);
   EXPECT_EQ(resource("remainingResources", "GPU").array_or_empty("stringSetValue").size(), 2U);
 
@@ -163,7 +168,8 @@ TEST(EcsResponseTest, FailuresAndErrors) {
   EXPECT_EQ(encode_failure("", "AGENT", "d").dump(), R"({"reason":"AGENT","detail":"d"})");
   EXPECT_EQ(encode_error({base::ErrorCode::kConflict, "a \"b\"\n"}),
             R"({"__type":"ConflictException","message":"a \"b\"\n"})");
-  EXPECT_EQ(encode_error({base::ErrorCode::kIo, "x"}), R"({"__type":"ServerException","message":"x"})");
+  EXPECT_EQ(encode_error({base::ErrorCode::kIo, "x"}),
+            R"({"__type":"ServerException","message":"x"})");
 }
 
 }  // namespace

@@ -60,13 +60,14 @@ TEST(GpuRulesTest, RefusesWithMemberRemedyAndPage) {
   const std::string mps_page = "API_NvidiaMpsAllocation.html";
   const std::string guide = "ecs-gpu-specifying.html";
   const Row rows[] = {
-      {R"([{"type":"GPU"}])", ErrorCode::kInvalidParameter, "[0]: ", "give value", requirement_page},
+      {R"([{"type":"GPU"}])", ErrorCode::kInvalidParameter, "[0]: ", "give value",
+       requirement_page},
       {R"([{"type":"GPU","value":"1","sharingStrategy":{"nvidiaMps":{"memory":1}}}])",
        ErrorCode::kInvalidParameter, "[0]: ", "not both", requirement_page},
       {R"([{"type":"GPU","value":"1"},{"type":"GPU","value":"1"}])", ErrorCode::kInvalidParameter,
        ": ", "merge them", requirement_page},
-      {R"([{"type":"NeuronDevice","value":"ALL"}])", ErrorCode::kUnsupportedFeature, "[0].type: ",
-       "use type GPU", requirement_page},
+      {R"([{"type":"NeuronDevice","value":"ALL"}])", ErrorCode::kUnsupportedFeature,
+       "[0].type: ", "use type GPU", requirement_page},
       {R"([{"type":"NeuronDevice","sharingStrategy":{"nvidiaMps":{"memory":1}}}])",
        ErrorCode::kInvalidParameter, "[0].sharingStrategy: ", "set type to GPU", sharing_page},
       {R"([{"type":"GPU","sharingStrategy":{}}])", ErrorCode::kInvalidParameter,
@@ -79,22 +80,23 @@ TEST(GpuRulesTest, RefusesWithMemberRemedyAndPage) {
        ErrorCode::kInvalidParameter, "[0].sharingStrategy.nvidiaMps.memory: ", "to 1073741824",
        mps_page},
       {R"([{"type":"GPU","sharingStrategy":{"nvidiaMps":{"memory":1,"maxComputePercent":0}}}])",
-       ErrorCode::kInvalidParameter, "[0].sharingStrategy.nvidiaMps.maxComputePercent: ",
-       "from 1 to 100", mps_page},
+       ErrorCode::kInvalidParameter,
+       "[0].sharingStrategy.nvidiaMps.maxComputePercent: ", "from 1 to 100", mps_page},
       {R"([{"type":"GPU","sharingStrategy":{"nvidiaMps":{"memory":1,"maxComputePercent":101}}}])",
-       ErrorCode::kInvalidParameter, "[0].sharingStrategy.nvidiaMps.maxComputePercent: ",
-       "from 1 to 100", mps_page},
-      {R"([{"type":"GPU","value":"0"}])", ErrorCode::kInvalidParameter, "[0].value: ", "from 1 to 64",
+       ErrorCode::kInvalidParameter,
+       "[0].sharingStrategy.nvidiaMps.maxComputePercent: ", "from 1 to 100", mps_page},
+      {R"([{"type":"GPU","value":"0"}])", ErrorCode::kInvalidParameter,
+       "[0].value: ", "from 1 to 64", guide},
+      {R"([{"type":"GPU","value":"65"}])", ErrorCode::kInvalidParameter,
+       "[0].value: ", "from 1 to 64", guide},
+      {R"([{"type":"GPU","value":"-1"}])", ErrorCode::kInvalidParameter,
+       "[0].value: ", "sharingStrategy", guide},
+      {R"([{"type":"GPU","value":" 1"}])", ErrorCode::kInvalidParameter, "[0].value: ", "' 1'",
        guide},
-      {R"([{"type":"GPU","value":"65"}])", ErrorCode::kInvalidParameter, "[0].value: ",
-       "from 1 to 64", guide},
-      {R"([{"type":"GPU","value":"-1"}])", ErrorCode::kInvalidParameter, "[0].value: ",
-       "sharingStrategy", guide},
-      {R"([{"type":"GPU","value":" 1"}])", ErrorCode::kInvalidParameter, "[0].value: ", "' 1'", guide},
       {R"([{"type":"GPU","value":"abc"}])", ErrorCode::kInvalidParameter, "[0].value: ", "or ALL",
        guide},
-      {R"([{"type":"GPU","value":"0.25"}])", ErrorCode::kUnsupportedFeature, "[0].value: ",
-       "sharingStrategy.nvidiaMps.memory", guide},
+      {R"([{"type":"GPU","value":"0.25"}])", ErrorCode::kUnsupportedFeature,
+       "[0].value: ", "sharingStrategy.nvidiaMps.memory", guide},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.requirements);
@@ -154,21 +156,42 @@ TEST(GpuRulesTest, RulesOfATask) {
       {"shares", {share, NoGpu{}, share}, bridge, {"EC2", "MANAGED_INSTANCES"}, ""},
       {"wholes", {whole, whole}, host, {"EXTERNAL"}, ""},
       {"all and others without", {NoGpu{}, all}, host, {}, ""},
-      {"mixed", {share, whole}, bridge, {},
+      {"mixed",
+       {share, whole},
+       bridge,
+       {},
        "containerDefinitions[1].resourceRequirements[0]: container 'c0' shares"},
-      {"mixed the other way", {whole, NoGpu{}, share}, bridge, {},
+      {"mixed the other way",
+       {whole, NoGpu{}, share},
+       bridge,
+       {},
        "containerDefinitions[2].resourceRequirements[0]: container 'c2' shares"},
-      {"all is alone", {whole, all}, bridge, {},
+      {"all is alone",
+       {whole, all},
+       bridge,
+       {},
        "containerDefinitions[1].resourceRequirements[0].value: ALL"},
-      {"all twice", {all, all}, bridge, {},
+      {"all twice",
+       {all, all},
+       bridge,
+       {},
        "containerDefinitions[0].resourceRequirements[0].value: ALL"},
-      {"FARGATE", {share}, bridge, {"EC2", "FARGATE"},
+      {"FARGATE",
+       {share},
+       bridge,
+       {"EC2", "FARGATE"},
        "containerDefinitions[0].resourceRequirements[0].sharingStrategy: is not possible with "
        "requiresCompatibilities FARGATE"},
-      {"EXTERNAL", {NoGpu{}, share}, bridge, {"EXTERNAL"},
+      {"EXTERNAL",
+       {NoGpu{}, share},
+       bridge,
+       {"EXTERNAL"},
        "containerDefinitions[1].resourceRequirements[0].sharingStrategy: is not possible with "
        "requiresCompatibilities EXTERNAL"},
-      {"the host's network", {share}, host, {},
+      {"the host's network",
+       {share},
+       host,
+       {},
        "containerDefinitions[0].resourceRequirements[0].sharingStrategy: is not possible with "
        "networkMode host"},
   };
@@ -200,7 +223,8 @@ TEST(GpuRulesTest, WarnsOfVariablesThatThePlatformSets) {
   const auto warnings = check_task_gpu_rules(definition, {});
   ASSERT_TRUE(warnings);
   ASSERT_EQ(warnings->size(), 1U);
-  EXPECT_EQ((*warnings)[0].rfind("containerDefinitions[1].environment: CUDA_MPS_PIPE_DIRECTORY", 0), 0U);
+  EXPECT_EQ((*warnings)[0].rfind("containerDefinitions[1].environment: CUDA_MPS_PIPE_DIRECTORY", 0),
+            0U);
 }
 
 }  // namespace

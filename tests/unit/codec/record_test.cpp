@@ -114,8 +114,9 @@ TEST(RecordTest, Keys) {
 
 TEST(RecordTest, WhatTheStateHasNoMoreIsToBeRemoved) {
   const State state = core::initial_state(0);
-  for (const RecordKind kind : {RecordKind::kCluster, RecordKind::kTaskDefinition,
-                                RecordKind::kInstance, RecordKind::kTask, RecordKind::kClientToken}) {
+  for (const RecordKind kind :
+       {RecordKind::kCluster, RecordKind::kTaskDefinition, RecordKind::kInstance, RecordKind::kTask,
+        RecordKind::kClientToken}) {
     EXPECT_FALSE(encode_record(state, {kind, "nobody", 1}));
   }
 }
@@ -185,13 +186,13 @@ TEST(RecordTest, AProbeIsNoRecord) {
 }
 
 TEST(RecordTest, DamagedMembersAreNamed) {
-  struct Row {
+  struct RecordRow {
     std::string start;  // of the record's key
     std::string member;
     std::string value;
     std::string want;
   };
-  const Row rows[] = {
+  const RecordRow rows[] = {
       {"cluster/", "name", "null", "it calls itself cluster/"},
       {"cluster/", "name", R"("other")", "it calls itself cluster/other"},
       {"instance/", "registration", "null", "registration: is missing"},
@@ -221,7 +222,8 @@ TEST(RecordTest, DamagedMembersAreNamed) {
       {"taskdef/f/", "document", R"("{")", "document: "},
       {"taskdef/f/", "document", R"("[]")", "document: "},
       {"taskdef/f/", "document", R"("{}")", "document: "},
-      {"taskdef/f/", "document", R"("{\"family\":5,\"containerDefinitions\":[]}")", "document: family: "},
+      {"taskdef/f/", "document", R"("{\"family\":5,\"containerDefinitions\":[]}")",
+       "document: family: "},
       {"taskdef/f/", "document", R"("{\"family\":\"f\",\"containerDefinitions\":[1]}")",
        "document: containerDefinitions[0]: must be an object"},
       {"taskdef/f/", "document",
@@ -234,7 +236,7 @@ TEST(RecordTest, DamagedMembersAreNamed) {
       {"taskdef/f/", "revision", "2", "it calls itself taskdef/f/0000000002"},
       {"token/", "key", "null", "it calls itself token/"},
   };
-  for (const Row& row : rows) {
+  for (const RecordRow& row : rows) {
     SCOPED_TRACE(row.start + " " + row.member + " = " + row.value);
     Records records = small_records();
     std::string& record = records[key_of(records, row.start)];

@@ -29,7 +29,7 @@ std::vector<const Instance*> pointers(const std::vector<Instance>& instances) {
   return out;
 }
 
-struct Row {
+struct PlacementRow {
   std::string_view name;
   std::vector<Instance> instances;
   TaskNeed need;
@@ -37,8 +37,8 @@ struct Row {
   Gpus want_gpus;
 };
 
-void expect_placements(const std::vector<Row>& rows) {
-  for (const Row& row : rows) {
+void expect_placements(const std::vector<PlacementRow>& rows) {
+  for (const PlacementRow& row : rows) {
     SCOPED_TRACE(row.name);
     const auto got = place(pointers(row.instances), row.need);
     ASSERT_TRUE(got.has_value()) << got.error().detail;

@@ -184,7 +184,8 @@ TEST_F(AgentHubTest, WhatIsNoHelloEndsTheConnection) {
       {"unknown type", R"({"type":"greeting"})", "type"},
       {"a report before hello", codec::encode(codec::AgentMessage(codec::AgentObserved{1, {}})),
        "the first frame must be hello"},
-      {"another version", codec::encode(codec::AgentMessage(other_version)), "agent protocol 2 is not 1"},
+      {"another version", codec::encode(codec::AgentMessage(other_version)),
+       "agent protocol 2 is not 1"},
       {"an unknown cluster", codec::encode(codec::AgentMessage(elsewhere)),
        "cluster: 'nobody' does not exist"},
   };

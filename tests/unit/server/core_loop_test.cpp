@@ -20,8 +20,7 @@ using Fault = fakes::MemoryStore::Fault;
 
 class CoreLoopTest : public testing::Test {
  protected:
-  std::unique_ptr<CoreLoop> make_loop(
-      std::function<void(const base::Error&)> on_failed = nullptr) {
+  std::unique_ptr<CoreLoop> make_loop(std::function<void(const base::Error&)> on_failed = nullptr) {
     auto engine = CoreEngine::load(store_, clock_, 1);
     EXPECT_TRUE(engine);
     return std::make_unique<CoreLoop>(std::move(*engine), std::move(on_failed));
@@ -30,11 +29,12 @@ class CoreLoopTest : public testing::Test {
   // The loop's thread waits inside a reply until release_ is set. Returns when it does.
   void block(CoreLoop& loop) {
     std::promise<void> inside;
-    ASSERT_TRUE(loop.post(core::Expire{}, [&, opened = release_.get_future().share()](
-                                              const base::Result<core::Reply>&, const core::State&) {
-      inside.set_value();
-      opened.wait();
-    }));
+    ASSERT_TRUE(
+        loop.post(core::Expire{}, [&, opened = release_.get_future().share()](
+                                      const base::Result<core::Reply>&, const core::State&) {
+          inside.set_value();
+          opened.wait();
+        }));
     inside.get_future().wait();
   }
 
@@ -56,8 +56,8 @@ TEST_F(CoreLoopTest, ApplyAndReadAnswer) {
                                        });
   ASSERT_TRUE(name);
   EXPECT_EQ(*name, "a");
-  auto clusters = loop->read<std::size_t>(
-      [](const core::State& state) { return state.clusters.size(); });
+  auto clusters =
+      loop->read<std::size_t>([](const core::State& state) { return state.clusters.size(); });
   ASSERT_TRUE(clusters);
   EXPECT_EQ(*clusters, 2U);
 

@@ -73,7 +73,9 @@ TEST(RequestOriginTest, RequestsByTheirHeaders) {
       {"rebound DNS", {{"Host", "evil.example"}}, "Host: 'evil.example'"},
       {"what is not printable is not repeated", {{"Host", "e\x01\xff"}}, "Host: 'e?\?'"},
       {"a page", {{"Host", "127.0.0.1"}, {"Origin", "http://evil.example"}}, "Origin: "},
-      {"a page of our own address", {{"Host", "127.0.0.1"}, {"Origin", "http://127.0.0.1"}}, "Origin: "},
+      {"a page of our own address",
+       {{"Host", "127.0.0.1"}, {"Origin", "http://127.0.0.1"}},
+       "Origin: "},
       {"a sandboxed page", {{"Host", "127.0.0.1"}, {"ORIGIN", "null"}}, "Origin: "},
       {"an Origin without value", {{"Host", "127.0.0.1"}, {"Origin", ""}}, "Origin: "},
   };

@@ -1,4 +1,5 @@
-// A store in memory, a clock that stands still, and short builders of commands, for the server's tests.
+// A store in memory, a clock that stands still, and short builders of commands, for the server's
+// tests.
 #pragma once
 
 #include <gtest/gtest.h>
