@@ -1,6 +1,5 @@
 #include "composition.h"
 
-#include <cstdlib>
 #include <utility>
 
 #include "adapters/docker_runtime.h"
@@ -13,8 +12,6 @@
 namespace cotenant {
 namespace {
 
-constexpr const char* kDefaultDockerHost = "unix:///var/run/docker.sock";
-
 base::Result<std::unique_ptr<ports::Store>> open_store(const std::string& data_dir) {
   auto store = adapters::SqliteStore::open(data_dir + "/cotenant.db");
   if (!store) return base::fail(store.error());
@@ -22,11 +19,7 @@ base::Result<std::unique_ptr<ports::Store>> open_store(const std::string& data_d
 }
 
 base::Result<std::unique_ptr<ports::ContainerRuntime>> make_runtime(const std::string& docker_host) {
-  const char* from_environment = std::getenv("DOCKER_HOST");
-  const std::string host = !docker_host.empty()          ? docker_host
-                           : from_environment != nullptr ? from_environment
-                                                         : kDefaultDockerHost;
-  auto client = net::make_http_client(host);
+  auto client = net::make_http_client(docker_host);
   if (!client) {
     return base::fail(client.error().code, "--docker-host: " + client.error().message);
   }

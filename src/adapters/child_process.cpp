@@ -16,9 +16,11 @@
 #include <mutex>
 #include <optional>
 
-#include "adapters/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace cotenant::adapters {
+
+using base::UniqueFd;
 namespace {
 
 using base::ErrorCode;

@@ -6,10 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "adapters/unique_fd.h"
+#include "base/unique_fd.h"
 #include "base/result.h"
 
 namespace cotenant::adapters {
+
+using base::UniqueFd;
 
 class FileLock {
  public:

@@ -12,10 +12,14 @@
 
 #include "adapters/child_process.h"
 #include "adapters/mps_console.h"
-#include "adapters/process_identity.h"
+#include "base/process_identity.h"
 #include "base/log.h"
 
 namespace cotenant::adapters {
+
+using base::identify_process;
+using base::parent_of;
+using base::start_environment;
 namespace {
 
 using base::ErrorCode;

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "adapters/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace cotenant::adapters {
 namespace {

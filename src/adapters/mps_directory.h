@@ -16,10 +16,12 @@
 #include <string>
 #include <string_view>
 
-#include "adapters/process_identity.h"
+#include "base/process_identity.h"
 #include "base/result.h"
 
 namespace cotenant::adapters {
+
+using base::ProcessIdentity;
 
 // The pipe directory's path goes into a unix socket address (sun_path has 108 bytes) together with
 // the names of the sockets in it.

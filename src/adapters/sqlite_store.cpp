@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "adapters/file_lock.h"
-#include "adapters/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace cotenant::adapters {
 namespace {

@@ -163,13 +163,11 @@ Status Agent::Loop::start() {
 
 bool Agent::Loop::stop(milliseconds grace) {
   if (std::exchange(stopped_, true)) return true;
+  watch_thread_.request_stop();  // first: it takes a moment to notice
   events_->close();
   if (thread_.joinable()) thread_.join();
   link_.stop();
-  if (watch_thread_.joinable()) {
-    watch_thread_.request_stop();
-    watch_thread_.join();
-  }
+  if (watch_thread_.joinable()) watch_thread_.join();
   const auto until = steady_clock::now() + grace;
   bool calm = true;
   for (WorkerPool* pool : {&observer_, &workers_, &stoppers_}) {
@@ -266,6 +264,7 @@ void Agent::Loop::watch(std::stop_token stop) {
   while (!stop.stop_requested()) {
     const Status ended = ports_.runtime.watch(kInstanceLabel, instance_id_, on_change, stop);
     if (stop.stop_requested()) return;
+    runner_.forget_engine();  // it may come back as another version, or configured otherwise
     // Snapshots find out and say so; meanwhile they see what this cannot.
     if (!ended) log::debug("agent: {}", ended.error().message);
     std::unique_lock lock(mutex);

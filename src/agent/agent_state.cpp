@@ -126,14 +126,14 @@ Result<Identity> read_identity(const std::string& path) {
 Result<std::optional<std::string>> AgentState::read_instance_id(const std::string& data_dir) {
   const std::string path = data_dir + "/" + kFileName;
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  if (!std::filesystem::exists(path, error) && !error) return std::nullopt;
   Result<Identity> identity = read_identity(path);
   if (!identity) return fail(identity.error());
   return std::move(identity->instance_id);
 }
 
 std::vector<std::string> AgentState::file_names() {
-  return {kFileName, kLockName};
+  return {kFileName, std::string(kFileName) + ".new", kLockName};
 }
 
 Result<AgentState> AgentState::open(const std::string& data_dir, base::Prng& prng) {

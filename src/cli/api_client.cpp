@@ -73,9 +73,14 @@ base::Result<std::vector<std::string>> ApiClient::list(const std::string& operat
   }
 }
 
-int report(const base::Error& error) {
+int refuse(const base::Error& error) {
   fmt::print(stderr, "cotenant: {}\n", error.message);
-  return error.code == base::ErrorCode::kUnavailable ? kExitUnreachable : kExitRefused;
+  return kExitRefused;
+}
+
+int report(const base::Error& error) {
+  const int exit_code = refuse(error);
+  return error.code == base::ErrorCode::kUnavailable ? kExitUnreachable : exit_code;
 }
 
 }  // namespace cotenant::cli

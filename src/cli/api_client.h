@@ -36,7 +36,7 @@ class ApiClient {
   std::shared_ptr<ports::HttpClient> http_;
 };
 
-// Prints the error to stderr and gives the exit code that it means.
+// Prints the error of a client verb to stderr and gives the exit code that it means.
 int report(const base::Error& error);
 
 }  // namespace cotenant::cli

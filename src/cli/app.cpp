@@ -56,8 +56,7 @@ void add_agent_options(CLI::App* verb, NodeOptions& options) {
       ->capture_default_str();
 }
 
-template <class Options>
-void add_folder_options(CLI::App* verb, Options& options) {
+void add_folder_options(CLI::App* verb, NodeOptions& options) {
   verb->add_option("--data-dir", options.data_dir, "what must survive: the database, the identity")
       ->capture_default_str();
   verb->add_option("--run-dir", options.run_dir,
@@ -95,7 +94,8 @@ void add_node_verbs(CLI::App& app, AllOptions& all, const Composition& compositi
   agent->add_option("--cluster", all.node.cluster, "the cluster to join")->capture_default_str();
 
   CLI::App* down = app.add_subcommand("down", "End cotenant here and remove all that `up` left");
-  add_folder_options(down, all.down);
+  down->add_option("--data-dir", all.down.data_dir, "the one that `up` was given")
+      ->capture_default_str();
   down->add_option("--docker-host", all.down.docker_host, "by default the one that `up` used");
   down->add_flag("--keep-data", all.down.keep_data, "keep the data folder");
   down->callback([&] { chosen = [&] { return down_verb(all.down, composition); }; });

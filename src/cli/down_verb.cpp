@@ -1,17 +1,18 @@
-// `down`: everything that `up` left on this machine, in the order in which nothing comes back: first who
-// would restart things, then containers, then their daemons, then the driver, then the folders.
+// `down`: everything that cotenant left on this machine with one data folder, in the order in which nothing
+// comes back: first who would restart things, then containers, their daemons, the driver, the folders.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <array>
-#include <chrono>
 #include <filesystem>
+#include <set>
+#include <vector>
 
 #include "agent/agent_state.h"
 #include "agent/labels.h"
-#include "base/limits.h"
-#include "cli/api_client.h"
+#include "base/unique_fd.h"
 #include "cli/exit_code.h"
-#include "cli/installation.h"
 #include "cli/node_verbs.h"
 #include "cli/pid_file.h"
 #include "cli/simulated_driver.h"
@@ -21,44 +22,83 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kProcessGrace{15};
 constexpr std::int64_t kContainerStopSeconds = 10;
+constexpr std::array kDataFiles = {"cotenant.db", "cotenant.db-wal", "cotenant.db-shm",
+                                   "cotenant.db.lock"};
 
-base::Status end_processes(const Installation& installation) {
-  for (const char* role : {"agent", "up", "server"}) {
-    const auto process = read_pid_file(fmt::format("{}/{}.pid", installation.run_dir, role));
-    if (!process) continue;
-    if (!end_process(*process, kProcessGrace)) {
-      return base::fail(base::ErrorCode::kTimeout,
-                        fmt::format("cotenant {}, pid {}, does not end", role, process->pid));
+struct RecordedRole {
+  Role role = Role::kUp;
+  Installation installation;
+};
+
+base::Result<std::vector<RecordedRole>> read_roles(const std::string& data_dir,
+                                                   const DownOptions& options) {
+  std::vector<RecordedRole> roles;
+  for (const Role role : kRoles) {
+    auto recorded = read_node_file(data_dir, role);
+    if (!recorded) return base::fail(recorded.error());
+    if (!*recorded) continue;
+    if (!options.docker_host.empty()) (*recorded)->docker_host = options.docker_host;
+    roles.push_back({role, std::move(**recorded)});
+  }
+  return roles;
+}
+
+base::Status end_processes(const RecordedRole& recorded) {
+  const auto process = read_pid_file(pid_file_path(recorded.installation, recorded.role));
+  if (!process) return {};
+  const std::string what = fmt::format("cotenant {}", role_name(recorded.role));
+  if (auto status = end_recorded_process(*process, what); !status) return status;
+  fmt::print("ended {}, pid {}\n", what, process->pid);
+  return {};
+}
+
+// Whoever runs with this data folder in a way that left no record still holds its lock.
+base::Status check_unlocked(const std::string& data_dir) {
+  for (const char* name : {"cotenant.db.lock", "agent.lock"}) {
+    const std::string path = data_dir + "/" + name;
+    const base::UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      return base::fail(base::ErrorCode::kConflict,
+                        fmt::format("{}: is held by a running cotenant; end that first", path));
     }
-    fmt::print("ended cotenant {}, pid {}\n", role, process->pid);
   }
   return {};
 }
 
+base::Status remove_container(ports::ContainerRuntime& runtime,
+                              const ports::ContainerState& container) {
+  if (container.phase == ports::ContainerPhase::kRunning) {
+    auto status = runtime.stop(container.id, kContainerStopSeconds);
+    if (!status && status.error().code != base::ErrorCode::kNotFound) return status;
+  }
+  return runtime.remove(container.id);
+}
+
 base::Status remove_containers(const Installation& installation, const std::string& instance_id,
                                const Composition& composition) {
+  const auto engine_error = [&](const base::Error& error) {
+    return base::fail(error.code,
+                      fmt::format("{} (engine {}; --docker-host names another)", error.message,
+                                  installation.docker_host));
+  };
   auto runtime = composition.make_runtime(installation.docker_host);
-  if (!runtime) return base::fail(runtime.error());
+  if (!runtime) return engine_error(runtime.error());
   auto containers = (*runtime)->list(agent::kInstanceLabel, instance_id);
-  if (!containers) return base::fail(containers.error());
+  if (!containers) return engine_error(containers.error());
   for (const ports::ContainerState& container : *containers) {
-    if (container.phase == ports::ContainerPhase::kRunning) {
-      if (auto status = (*runtime)->stop(container.id, kContainerStopSeconds); !status) return status;
+    // The agent's own rule: a container without the other labels is not ours.
+    if (container.labels.count(agent::kContainerLabel) == 0) continue;
+    if (auto status = remove_container(**runtime, container); !status) {
+      return engine_error(status.error());
     }
-    if (auto status = (*runtime)->remove(container.id); !status) return status;
     fmt::print("removed container {}\n", container.name);
   }
   return {};
 }
 
 base::Status end_daemons(const Installation& installation, const Composition& composition) {
-  MpsOptions options{installation.run_dir, installation.mps_control, {}};
-  if (!installation.simulate_gpus.empty()) {
-    options.environment["GPUSIM_DIR"] = simulated_driver_dir(installation);
-  }
-  const auto mps = composition.make_mps_control(options);
+  const auto mps = composition.make_mps_control(mps_options(installation));
   for (const std::string& gpu_uuid : mps->running()) {
     if (auto status = mps->stop(gpu_uuid); !status) return status;
     fmt::print("ended the MPS daemon of {}\n", gpu_uuid);
@@ -66,53 +106,73 @@ base::Status end_daemons(const Installation& installation, const Composition& co
   return {};
 }
 
-// Only what cotenant made: a folder that holds something else stays, with that in it.
-void remove_folders(const Installation& installation, bool keep_data) {
+base::Status end_agent_half(const RecordedRole& recorded, const Composition& composition) {
+  if (recorded.role == Role::kServer) return {};
+  const Installation& installation = recorded.installation;
+  auto instance_id = agent::AgentState::read_instance_id(installation.data_dir);
+  if (!instance_id) return base::fail(instance_id.error());
+  if (*instance_id) {
+    if (auto status = remove_containers(installation, **instance_id, composition); !status) {
+      return status;
+    }
+  }
+  if (auto status = end_daemons(installation, composition); !status) return status;
+  return end_simulated_driver(installation);
+}
+
+// A folder that holds something else than ours stays, with that in it.
+void remove_if_empty(const std::string& folder) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) return;
+  if (fs::remove(folder, error)) {
+    fmt::print("removed {}\n", folder);
+  } else {
+    fmt::print(stderr, "cotenant: {} stays: {}\n", folder, error.message());
+  }
+}
+
+void remove_run_folder(const std::string& run_dir) {
   std::error_code ignored;
-  for (const char* name : {"mps", "gpusim", "gpusimd.pid", "gpusimd.spec", "gpusimd.log", "up.pid",
-                           "server.pid", "agent.pid"}) {
-    fs::remove_all(fs::path(installation.run_dir) / name, ignored);
+  for (const char* name : {"mps", "gpusim", "gpusimd.pid", "gpusimd.spec", "gpusimd.log"}) {
+    fs::remove_all(fs::path(run_dir) / name, ignored);
   }
-  fs::remove(installation.run_dir, ignored);
-  if (keep_data) return;
-  constexpr std::array kDataFiles = {"cotenant.db", "cotenant.db-wal", "cotenant.db-shm",
-                                     "cotenant.db.lock", "node.json"};
-  for (const char* name : kDataFiles) fs::remove(fs::path(installation.data_dir) / name, ignored);
+  for (const Role role : kRoles) {
+    fs::remove(fs::path(run_dir) / fmt::format("{}.pid", role_name(role)), ignored);
+  }
+  remove_if_empty(run_dir);
+}
+
+void remove_data_folder(const std::string& data_dir) {
+  std::error_code ignored;
+  for (const char* name : kDataFiles) fs::remove(fs::path(data_dir) / name, ignored);
   for (const std::string& name : agent::AgentState::file_names()) {
-    fs::remove(fs::path(installation.data_dir) / name, ignored);
+    fs::remove(fs::path(data_dir) / name, ignored);
   }
-  if (fs::remove(installation.data_dir, ignored)) {
-    fmt::print("removed {} and {}\n", installation.run_dir, installation.data_dir);
-  }
+  remove_if_empty(data_dir);
 }
 
 }  // namespace
 
 int down_verb(const DownOptions& options, const Composition& composition) {
   const std::string data_dir = absolute_path(options.data_dir);
-  auto recorded = read_node_file(data_dir);
-  Installation installation = recorded.value_or(Installation{});
-  installation.data_dir = data_dir;
-  if (!options.run_dir.empty()) installation.run_dir = absolute_path(options.run_dir);
-  if (installation.run_dir.empty()) installation.run_dir = default_run_dir(data_dir);
-  if (!options.docker_host.empty()) installation.docker_host = options.docker_host;
-  if (!fs::exists(data_dir) && !fs::exists(installation.run_dir)) {
-    fmt::print("nothing to remove: neither {} nor {} is there\n", data_dir, installation.run_dir);
+  auto roles = read_roles(data_dir, options);
+  if (!roles) return refuse(roles.error());
+  if (roles->empty()) {
+    fmt::print("nothing to remove: no cotenant was started with the data folder {}\n", data_dir);
     return kExitOk;
   }
-  if (auto status = end_processes(installation); !status) return report(status.error());
-  if (recorded) {
-    // A server without an agent has no containers.
-    auto instance_id = agent::AgentState::read_instance_id(data_dir);
-    if (!instance_id) return report(instance_id.error());
-    if (*instance_id) {
-      auto status = remove_containers(installation, **instance_id, composition);
-      if (!status) return report(status.error());
-    }
-    if (auto status = end_daemons(installation, composition); !status) return report(status.error());
-    if (auto status = end_simulated_driver(installation); !status) return report(status.error());
+  for (const RecordedRole& recorded : *roles) {
+    if (auto status = end_processes(recorded); !status) return refuse(status.error());
   }
-  remove_folders(installation, options.keep_data);
+  if (auto status = check_unlocked(data_dir); !status) return refuse(status.error());
+  std::set<std::string> run_dirs;
+  for (const RecordedRole& recorded : *roles) {
+    if (auto status = end_agent_half(recorded, composition); !status) return refuse(status.error());
+    run_dirs.insert(recorded.installation.run_dir);
+  }
+  for (const std::string& run_dir : run_dirs) remove_run_folder(run_dir);
+  for (const RecordedRole& recorded : *roles) remove_node_file(data_dir, recorded.role);
+  if (!options.keep_data) remove_data_folder(data_dir);
   return kExitOk;
 }
 

@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <thread>
 
 #include "agent/agent_loop.h"
 #include "base/log.h"
@@ -23,24 +25,21 @@
 namespace cotenant::cli {
 namespace {
 
-const char* role_name(Role role) {
-  switch (role) {
-    case Role::kUp:
-      return "up";
-    case Role::kServer:
-      return "server";
-    case Role::kAgent:
-      return "agent";
-  }
-  return "";
-}
+// From the signal to the end of the process.
+constexpr std::chrono::seconds kStopLimit{10};
 
 // Blocked in every thread from the start, so that only wait() sees them.
 class StopSignals {
  public:
   StopSignals() {
     sigemptyset(&set_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, kControlPlaneFailed}) sigaddset(&set_, signal);
+    // What the caller has us ignore (nohup, a shell's background job) stays ignored.
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction present {};
+      sigaction(signal, nullptr, &present);
+      if (present.sa_handler != SIG_IGN) sigaddset(&set_, signal);
+    }
+    sigaddset(&set_, kControlPlaneFailed);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
   }
@@ -74,11 +73,7 @@ base::Result<AgentHalf> start_agent(const NodeOptions& options, const Installati
   half.runtime = std::move(*runtime);
   half.driver = composition.make_gpu_driver(installation.nvml_library);
   half.wiring = composition.make_gpu_wiring(installation.cdi_dir);
-  MpsOptions mps{installation.run_dir, installation.mps_control, {}};
-  if (!installation.simulate_gpus.empty()) {
-    mps.environment["GPUSIM_DIR"] = simulated_driver_dir(installation);
-  }
-  half.mps = composition.make_mps_control(mps);
+  half.mps = composition.make_mps_control(mps_options(installation));
   auto sockets = net::WebSocketClient::create();
   if (!sockets) return base::fail(sockets.error());
   half.sockets = std::move(*sockets);
@@ -113,32 +108,56 @@ base::Result<std::unique_ptr<server::ControlPlane>> start_control_plane(
   });
 }
 
-base::Result<Installation> prepare(Role role, const NodeOptions& options) {
+Installation installation_of(const NodeOptions& options) {
   Installation installation;
   installation.data_dir = absolute_path(options.data_dir);
   installation.run_dir = options.run_dir.empty() ? default_run_dir(installation.data_dir)
                                                  : absolute_path(options.run_dir);
-  installation.docker_host = options.docker_host;
+  installation.docker_host = resolve_docker_host(options.docker_host);
   installation.simulate_gpus = options.simulate_gpus;
-  installation.nvml_library = options.nvml_library;
-  installation.mps_control = options.mps_control;
-  installation.cdi_dir = options.cdi_dir;
-  if (auto status = make_folders(installation); !status) return base::fail(status.error());
-  const std::string pid_file = fmt::format("{}/{}.pid", installation.run_dir, role_name(role));
-  if (const auto running = read_pid_file(pid_file)) {
+  installation.nvml_library = absolute_program(options.nvml_library);
+  installation.mps_control = absolute_program(options.mps_control);
+  installation.cdi_dir = absolute_path(options.cdi_dir);
+  return installation;
+}
+
+// What was left in another run folder must not be forgotten, nor a running process be doubled.
+base::Status check_not_elsewhere(Role role, const Installation& installation) {
+  auto recorded = read_node_file(installation.data_dir, role);
+  if (!recorded) return base::fail(recorded.error());
+  if (*recorded && (*recorded)->run_dir != installation.run_dir) {
+    return base::fail(base::ErrorCode::kConflict,
+                      fmt::format("--run-dir {}: with this data folder cotenant {} was started with {}; "
+                                  "give that one, or `cotenant down` first",
+                                  installation.run_dir, role_name(role), (*recorded)->run_dir));
+  }
+  if (const auto running = read_pid_file(pid_file_path(installation, role))) {
     return base::fail(base::ErrorCode::kConflict,
                       fmt::format("cotenant {} runs already with this run folder, pid {}; `cotenant "
                                   "down` ends it, or choose other folders with --data-dir",
                                   role_name(role), running->pid));
   }
+  return {};
+}
+
+// Folders, the simulated driver, and the records that `down` goes by.
+base::Status prepare(Role role, Installation& installation) {
+  if (auto status = make_folders(installation); !status) return status;
+  if (auto status = check_not_elsewhere(role, installation); !status) return status;
+  if (auto status = write_node_file(installation, role); !status) return status;
   if (role != Role::kServer && !installation.simulate_gpus.empty()) {
-    if (auto status = use_simulated_driver(installation); !status) return base::fail(status.error());
+    if (auto status = use_simulated_driver(installation); !status) return status;
+    if (auto status = write_node_file(installation, role); !status) return status;
   }
-  if (role != Role::kServer) {
-    if (auto status = write_node_file(installation); !status) return base::fail(status.error());
-  }
-  if (auto status = write_pid_file(pid_file, ::getpid()); !status) return base::fail(status.error());
-  return installation;
+  return write_pid_file(pid_file_path(installation, role), ::getpid());
+}
+
+// An action of the agent may wait for an engine or a container; whoever has asked us to end, has not.
+void end_process_after(std::chrono::seconds limit, int exit_code) {
+  std::thread([limit, exit_code] {
+    std::this_thread::sleep_for(limit);
+    std::_Exit(exit_code);
+  }).detach();
 }
 
 void announce(const std::optional<std::string>& url, const Installation& installation) {
@@ -159,33 +178,42 @@ void announce(const std::optional<std::string>& url, const Installation& install
 
 }  // namespace
 
-int node_verb(Role role, NodeOptions options, const Composition& composition) {
+MpsOptions mps_options(const Installation& installation) {
+  MpsOptions options{installation.run_dir, installation.mps_control, {}};
+  if (!installation.simulate_gpus.empty()) {
+    options.environment["GPUSIM_DIR"] = simulated_driver_dir(installation);
+  }
+  return options;
+}
+
+int node_verb(Role role, const NodeOptions& options, const Composition& composition) {
   const StopSignals signals;
   auto listen = parse_listen_address(options.listen);
-  if (!listen) return report(listen.error());
-  auto installation = prepare(role, options);
-  if (!installation) return report(installation.error());
+  if (!listen) return refuse(listen.error());
+  Installation installation = installation_of(options);
+  if (auto status = prepare(role, installation); !status) return refuse(status.error());
 
   std::unique_ptr<server::ControlPlane> plane;
   std::optional<std::string> url;
   if (role != Role::kAgent) {
-    auto started = start_control_plane(options, *listen, *installation, composition);
-    if (!started) return report(started.error());
+    auto started = start_control_plane(options, *listen, installation, composition);
+    if (!started) return refuse(started.error());
     plane = std::move(*started);
     listen->port = plane->port();
     url = listen->url();
   }
   std::optional<AgentHalf> half;
   if (role != Role::kServer) {
-    auto started = start_agent(options, *installation, url.value_or(options.server_url),
+    auto started = start_agent(options, installation, url.value_or(options.server_url),
                                url ? std::optional<int>(listen->port) : std::nullopt, composition);
-    if (!started) return report(started.error());
+    if (!started) return refuse(started.error());
     half = std::move(*started);
   }
-  announce(url, *installation);
+  announce(url, installation);
 
   int exit_code = kExitOk;
   while (signals.wait() == StopSignals::kControlPlaneFailed) {
+    if (!plane) continue;  // somebody else's signal
     plane.reset();
     exit_code = kExitRefused;
     if (!half) break;
@@ -193,7 +221,8 @@ int node_verb(Role role, NodeOptions options, const Composition& composition) {
                      "cotenant when the store is mended");
   }
   base::log::info("stopping; containers, MPS daemons and simulated GPUs stay as they are");
-  // An action of the agent may still wait for an engine or a container: the next agent sees what came of it.
+  end_process_after(kStopLimit, exit_code);
+  // What is still being done then, the next agent sees the outcome of.
   if (half && !half->agent->stop()) std::_Exit(exit_code);
   return exit_code;
 }

@@ -2,16 +2,19 @@
 #pragma once
 
 #include "cli/composition.h"
+#include "cli/installation.h"
 #include "cli/options.h"
 
 namespace cotenant::cli {
 
-enum class Role { kUp, kServer, kAgent };
-
 // Runs in the foreground until SIGINT or SIGTERM. Containers, MPS daemons and gpusimd stay when it ends.
-int node_verb(Role role, NodeOptions options, const Composition& composition);
+int node_verb(Role role, const NodeOptions& options, const Composition& composition);
 
-// Removes all that `up` left: processes, containers, daemons, folders.
+// Removes all that `up`, `server` and `agent` left with this data folder: processes, containers, daemons,
+// folders.
 int down_verb(const DownOptions& options, const Composition& composition);
+
+// How the MPS daemons of an installation are driven.
+MpsOptions mps_options(const Installation& installation);
 
 }  // namespace cotenant::cli

@@ -45,7 +45,6 @@ struct StopOptions {
 
 struct DownOptions {
   std::string data_dir = "/var/lib/cotenant";
-  std::string run_dir;
   std::string docker_host;
   bool keep_data = false;
 };

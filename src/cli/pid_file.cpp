@@ -3,67 +3,47 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <filesystem>
+#include <cerrno>
 #include <fstream>
-#include <iterator>
-#include <sstream>
-#include <thread>
 
 namespace cotenant::cli {
-namespace {
-
-using SteadyClock = std::chrono::steady_clock;
-
-bool wait_until_gone(const ProcessIdentity& process, std::chrono::milliseconds limit) {
-  const auto deadline = SteadyClock::now() + limit;
-  while (identify(process.pid) == process) {
-    if (SteadyClock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return true;
-}
-
-}  // namespace
-
-std::optional<ProcessIdentity> identify(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  // The second field, the command in brackets, may itself hold blanks and brackets.
-  const std::size_t end = text.rfind(')');
-  if (end == std::string::npos) return std::nullopt;
-  std::istringstream rest(text.substr(end + 1));
-  std::string field;
-  std::string state;
-  rest >> state;
-  if (state == "Z" || state == "X") return std::nullopt;
-  for (int i = 4; i <= 22 && rest; ++i) rest >> field;
-  if (!rest) return std::nullopt;
-  return ProcessIdentity{pid, std::stoull(field)};
-}
-
 base::Status write_pid_file(const std::string& path, pid_t pid) {
-  const auto identity = identify(pid);
+  const auto identity = base::identify_process(pid);
   std::ofstream file(path, std::ios::trunc);
-  if (identity) file << identity->pid << " " << identity->start_ticks << "\n";
+  if (identity) {
+    file << identity->pid << " " << identity->start_time_ticks << " " << identity->boot_id << "\n";
+  }
   file.close();
   if (identity && file) return {};
-  return base::fail(base::ErrorCode::kIo, path + ": cannot be written");
+  return base::fail(base::ErrorCode::kIo,
+                    fmt::format("{}: cannot be written; is the disk full or read-only? Choose another "
+                                "folder with --run-dir",
+                                path));
 }
 
-std::optional<ProcessIdentity> read_pid_file(const std::string& path) {
+std::optional<base::ProcessIdentity> read_pid_file(const std::string& path) {
   std::ifstream file(path);
-  ProcessIdentity recorded;
-  if (!(file >> recorded.pid >> recorded.start_ticks)) return std::nullopt;
-  if (identify(recorded.pid) != recorded) return std::nullopt;
-  return recorded;
+  base::ProcessIdentity recorded;
+  if (!(file >> recorded.pid >> recorded.start_time_ticks >> recorded.boot_id)) return std::nullopt;
+  const auto present = base::identify_process(recorded.pid);
+  if (!present || present->start_time_ticks != recorded.start_time_ticks ||
+      present->boot_id != recorded.boot_id) {
+    return std::nullopt;
+  }
+  return present;
 }
 
-bool end_process(const ProcessIdentity& process, std::chrono::milliseconds grace) {
-  if (identify(process.pid) != process) return true;
-  ::kill(process.pid, SIGTERM);
-  if (wait_until_gone(process, grace)) return true;
-  ::kill(process.pid, SIGKILL);
-  return wait_until_gone(process, std::chrono::seconds(5));
+base::Status end_recorded_process(const base::ProcessIdentity& process, const std::string& what,
+                                  std::chrono::milliseconds grace) {
+  if (::kill(process.pid, 0) != 0 && errno == EPERM) {
+    return base::fail(base::ErrorCode::kAccessDenied,
+                      fmt::format("{}, pid {}, belongs to another user; run as root", what, process.pid));
+  }
+  if (base::end_process(process, grace)) return {};
+  return base::fail(base::ErrorCode::kTimeout,
+                    fmt::format("{}, pid {}, has not ended {} ms after SIGKILL; see what it waits for "
+                                "with `ps -o wchan= -p {}`, then run `cotenant down` again",
+                                what, process.pid, grace.count(), process.pid));
 }
 
 }  // namespace cotenant::cli

@@ -1,32 +1,27 @@
-// Which processes belong to an installation: a file with pid and start time, so that only the very process
-// that wrote it is ever signalled.
+// Which process belongs to an installation: a file with its pid, start time and boot, so that only the very
+// process that is named there is ever signalled.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "base/process_identity.h"
 #include "base/result.h"
 
 namespace cotenant::cli {
 
-struct ProcessIdentity {
-  pid_t pid = 0;
-  std::uint64_t start_ticks = 0;  // since boot, /proc/<pid>/stat field 22
-  friend bool operator==(const ProcessIdentity&, const ProcessIdentity&) = default;
-};
-
-// Nothing when there is no such process, or it is a zombie.
-std::optional<ProcessIdentity> identify(pid_t pid);
-
+// Errors: kIo, naming the file.
 base::Status write_pid_file(const std::string& path, pid_t pid);
-// Nothing when there is no file, or its process has ended.
-std::optional<ProcessIdentity> read_pid_file(const std::string& path);
 
-// SIGTERM, then SIGKILL after `grace`; returns when the process has gone. False: it would not go.
-bool end_process(const ProcessIdentity& process, std::chrono::milliseconds grace);
+// Nothing when there is no file, or its process has ended.
+std::optional<base::ProcessIdentity> read_pid_file(const std::string& path);
+
+// SIGTERM, after `grace` SIGKILL; returns when the process has gone. Errors: kTimeout (after another
+// `grace`) and kAccessDenied, naming `what` and the remedy.
+base::Status end_recorded_process(const base::ProcessIdentity& process, const std::string& what,
+                                  std::chrono::milliseconds grace = std::chrono::seconds(15));
 
 }  // namespace cotenant::cli

@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
+#include <system_error>
 
 #include "base/limits.h"
 #include "cli/api_client.h"
@@ -37,9 +39,10 @@ base::Result<Json> read_definition(const std::string& path) {
 
 // A file is registered first; everything else is the name of a definition.
 base::Result<std::string> definition_to_run(const ApiClient& client, const std::string& what) {
+  std::error_code ignored;
   const bool is_file = what.find('/') != std::string::npos ||
                        std::filesystem::path(what).extension() == ".json" ||
-                       std::filesystem::is_regular_file(what);
+                       std::filesystem::is_regular_file(what, ignored);
   if (!is_file || what.rfind("arn:", 0) == 0) return what;
   auto definition = read_definition(what);
   if (!definition) return base::fail(definition.error());
@@ -64,8 +67,7 @@ std::vector<std::string> task_arns(const Json& reply) {
   return arns;
 }
 
-// After a wait: a task that has stopped without an exit code of its own never ran. One whose program has
-// done its work meanwhile has not failed.
+// After a wait: a task that could not be started. One whose program has ended meanwhile has not failed.
 bool any_failed(const Json& reply) {
   const Json::Array& tasks = reply.array_or_empty("tasks");
   return std::any_of(tasks.begin(), tasks.end(), [](const Json& task) {
@@ -86,17 +88,23 @@ int run_verb(const ClientOptions& options, const RunOptions& run) {
   auto reply = client->call("RunTask", std::move(body));
   if (!reply) return report(reply.error());
   const std::vector<std::string> arns = task_arns(*reply);
+  std::optional<base::Error> wait_error;
   if (run.wait && !arns.empty()) {
     auto tasks = wait_for_status(*client, arns, "RUNNING", kStartWaitSeconds);
-    if (!tasks) return report(tasks.error());
-    reply->set("tasks", Json(Json::Array(tasks->begin(), tasks->end())));
+    if (tasks) {
+      reply->set("tasks", Json(Json::Array(tasks->begin(), tasks->end())));
+    } else {
+      wait_error = tasks.error();
+    }
   }
+  // Whatever became of the wait: what was started must be known, so that it can be stopped.
   if (options.json) {
     fmt::print("{}\n", reply->dump_pretty());
   } else if (!arns.empty()) {
     fmt::print("{}", task_table(reply->array_or_empty("tasks")));
   }
   print_failures(*reply);
+  if (wait_error) return report(*wait_error);
   const bool all_placed = reply->array_or_empty("failures").empty();
   return all_placed && !(run.wait && any_failed(*reply)) ? kExitOk : kExitRefused;
 }

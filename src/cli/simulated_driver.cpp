@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kStartLimit{10};
-constexpr std::chrono::seconds kStopGrace{5};
 
 std::string pid_path(const Installation& installation) {
   return installation.run_dir + "/gpusimd.pid";
@@ -59,7 +59,16 @@ base::Result<pid_t> spawn_gpusimd(const Installation& installation, const std::s
   posix_spawn_file_actions_addclosefrom_np(&actions, 3);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+  // None of our blocked signals, nor what we ignore.
+  sigset_t none;
+  sigset_t ignored;
+  sigemptyset(&none);
+  sigemptyset(&ignored);
+  sigaddset(&ignored, SIGPIPE);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &ignored);
+  posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
+                                                           POSIX_SPAWN_SETSIGDEF));
 
   std::string program = binary;
   std::string dir_argument = "--dir=" + dir;
@@ -79,9 +88,11 @@ base::Result<pid_t> spawn_gpusimd(const Installation& installation, const std::s
 // Until gpusimd accepts connections: its own pid file is there.
 base::Status wait_until_ready(const Installation& installation, const std::string& dir, pid_t pid) {
   const auto deadline = std::chrono::steady_clock::now() + kStartLimit;
-  while (!fs::exists(dir + "/gpusimd.pid")) {
-    int status = 0;
-    if (::waitpid(pid, &status, WNOHANG) == pid) {
+  std::error_code ignored;
+  while (!fs::exists(dir + "/gpusimd.pid", ignored)) {
+    siginfo_t ended{};
+    const bool asked = ::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT) == 0;
+    if (asked && ended.si_pid == pid) {
       const std::string words = first_line(log_path(installation));
       return base::fail(base::ErrorCode::kInvalidParameter,
                         fmt::format("--simulate-gpus {}: {}", installation.simulate_gpus, words));
@@ -94,6 +105,15 @@ base::Status wait_until_ready(const Installation& installation, const std::strin
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return {};
+}
+
+base::Status write_spec(const Installation& installation) {
+  std::ofstream file(spec_path(installation), std::ios::trunc);
+  file << installation.simulate_gpus << "\n";
+  file.close();
+  if (file) return {};
+  return base::fail(base::ErrorCode::kIo, spec_path(installation) + ": cannot be written; is the disk "
+                                          "full? Choose another folder with --run-dir");
 }
 
 base::Status start_gpusimd(const Installation& installation, const std::string& dir) {
@@ -110,10 +130,17 @@ base::Status start_gpusimd(const Installation& installation, const std::string& 
   fs::remove(dir + "/gpusimd.pid", ignored);
   auto pid = spawn_gpusimd(installation, dir);
   if (!pid) return base::fail(pid.error());
-  if (auto status = wait_until_ready(installation, dir, *pid); !status) return status;
-  std::ofstream(spec_path(installation), std::ios::trunc) << installation.simulate_gpus << "\n";
+  // Recorded before it is ready, so that whatever happens next, `down` finds it.
+  auto status = write_pid_file(pid_path(installation), *pid);
+  if (status) status = wait_until_ready(installation, dir, *pid);
+  if (status) status = write_spec(installation);
+  if (!status) {
+    ::kill(*pid, SIGKILL);  // our own child, not yet waited for: the pid is surely its
+    ::waitpid(*pid, nullptr, 0);
+    return status;
+  }
   base::log::info("simulated GPUs: {}, gpusimd pid {}", installation.simulate_gpus, *pid);
-  return write_pid_file(pid_path(installation), *pid);
+  return {};
 }
 
 }  // namespace
@@ -134,9 +161,7 @@ base::Status use_simulated_driver(Installation& installation) {
 
 base::Status end_simulated_driver(const Installation& installation) {
   const auto process = read_pid_file(pid_path(installation));
-  if (!process || end_process(*process, kStopGrace)) return {};
-  return base::fail(base::ErrorCode::kTimeout,
-                    fmt::format("gpusimd, pid {}, does not end", process->pid));
+  return process ? end_recorded_process(*process, "gpusimd") : base::Status{};
 }
 
 }  // namespace cotenant::cli

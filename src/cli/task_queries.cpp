@@ -51,17 +51,16 @@ std::string note(const Json& task, const Json& container) {
   return text;
 }
 
-double seconds_since(const Json& task, std::string_view member, double until) {
-  const Json* at = task.find(member);
-  return at == nullptr ? 0 : until - at->as_double();
+double number_or_zero(const Json& object, std::string_view member) {
+  const Json* value = object.find(member);
+  return value != nullptr && value->is_number() ? value->as_double() : 0;
 }
 
 std::string age(const Json& task) {
-  const Json* stopped = task.find("stoppedAt");
-  const double until = stopped != nullptr
-                           ? stopped->as_double()
-                           : static_cast<double>(base::SystemClock().now_ms()) / 1000.0;
-  return duration_text(seconds_since(task, "createdAt", until));
+  const double stopped = number_or_zero(task, "stoppedAt");
+  const double until =
+      stopped > 0 ? stopped : static_cast<double>(base::SystemClock().now_ms()) / 1000.0;
+  return duration_text(until - number_or_zero(task, "createdAt"));
 }
 
 }  // namespace
@@ -79,7 +78,7 @@ base::Result<std::vector<Json>> describe_tasks(const ApiClient& client,
     for (const Json& task : reply->array_or_empty("tasks")) tasks.push_back(task);
   }
   std::stable_sort(tasks.begin(), tasks.end(), [](const Json& a, const Json& b) {
-    return a.find("createdAt")->as_double() < b.find("createdAt")->as_double();
+    return number_or_zero(a, "createdAt") < number_or_zero(b, "createdAt");
   });
   return tasks;
 }
@@ -95,7 +94,7 @@ base::Result<std::vector<Json>> wait_for_status(const ApiClient& client,
       const std::string last = task.string_or("lastStatus", "");
       return last == status || last == "STOPPED";
     };
-    if (std::all_of(tasks->begin(), tasks->end(), there)) return tasks;
+    if (tasks->size() == arns.size() && std::all_of(tasks->begin(), tasks->end(), there)) return tasks;
     if (std::chrono::steady_clock::now() >= deadline) {
       return base::fail(base::ErrorCode::kTimeout,
                         fmt::format("not every task is {} after {} s; `cotenant ps` shows them", status,

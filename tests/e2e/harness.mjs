@@ -72,15 +72,13 @@ export function processesNaming(text) {
   for (const pid of fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     if (Number(pid) === process.pid) continue;
     for (const file of ['cmdline', 'environ']) {
-      let content = '';
       try {
-        content = fs.readFileSync(`/proc/${pid}/${file}`, 'utf8');
+        if (!fs.readFileSync(`/proc/${pid}/${file}`, 'utf8').includes(text)) continue;
+        found.push(`${pid}: ${fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`);
+        break;
       } catch {
         continue;  // it has ended meanwhile, or is another user's
       }
-      if (!content.includes(text)) continue;
-      found.push(`${pid}: ${fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`);
-      break;
     }
   }
   return found;
@@ -219,8 +217,10 @@ class Daemon {
   async end(signal) {
     if (!this.running) throw new Error(`${this}: is not running`);
     this.#child.kill(signal);
-    const limit = pause(DEADLINE_MS).then(() => undefined);
+    let timer;
+    const limit = new Promise((resolve) => { timer = setTimeout(resolve, DEADLINE_MS); });
     const status = await Promise.race([this.#exited, limit]);
+    clearTimeout(timer);
     if (!status) throw new Error(`${this}: did not end within ${DEADLINE_MS} ms after ${signal}`);
     return status;
   }

@@ -15,10 +15,13 @@
 #include "../unit/adapters/temp_folder.h"
 #include "adapters/mps_daemon.h"
 #include "adapters/nvml_driver.h"
-#include "adapters/process_identity.h"
+#include "base/process_identity.h"
 #include "gpusim_process.h"
 
 namespace cotenant::adapters {
+
+using base::identify_process;
+using base::ProcessIdentity;
 namespace {
 
 using base::ErrorCode;

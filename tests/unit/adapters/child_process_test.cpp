@@ -10,9 +10,13 @@
 #include <string>
 #include <thread>
 
-#include "adapters/process_identity.h"
+#include "base/process_identity.h"
 
 namespace cotenant::adapters {
+
+using base::identify_process;
+using base::ProcessIdentity;
+using base::parent_of;
 namespace {
 
 using base::ErrorCode;

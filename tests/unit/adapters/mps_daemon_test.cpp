@@ -20,11 +20,15 @@
 
 #include "adapters/mps_console.h"
 #include "adapters/mps_directory.h"
-#include "adapters/process_identity.h"
+#include "base/process_identity.h"
 #include "fake_mps_control.h"
 #include "temp_folder.h"
 
 namespace cotenant::adapters {
+
+using base::identify_process;
+using base::ProcessIdentity;
+using base::start_environment;
 namespace {
 
 using base::ErrorCode;

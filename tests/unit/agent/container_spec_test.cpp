@@ -118,7 +118,7 @@ TEST_F(ContainerSpecTest, ASharingContainerGetsItsLimitsAndOnlyTheControlSocket)
   ASSERT_EQ(got.mounts.size(), 1u);
   EXPECT_EQ(got.mounts[0].source, "/run/fake/mps/GPU-1/control");
   EXPECT_EQ(got.mounts[0].target, "/run/cotenant/mps/control");
-  EXPECT_FALSE(got.mounts[0].read_only);
+  EXPECT_TRUE(got.mounts[0].read_only) << "a tenant could chmod it and lock the others out";
 }
 
 TEST_F(ContainerSpecTest, WithoutAComputeLimitTheUsersOwnStays) {

@@ -87,9 +87,11 @@ TEST_F(InstallationTest, AFileInTheWayIsNamed) {
 TEST_F(InstallationTest, WhatWasRememberedComesBack) {
   const Installation here = installation();
   ASSERT_TRUE(make_folders(here));
-  ASSERT_TRUE(write_node_file(here));
-  const auto back = read_node_file(here.data_dir);
-  ASSERT_TRUE(back) << back.error().message;
+  ASSERT_TRUE(write_node_file(here, Role::kUp));
+  const auto read = read_node_file(here.data_dir, Role::kUp);
+  ASSERT_TRUE(read) << read.error().message;
+  const std::optional<Installation>& back = *read;
+  ASSERT_TRUE(back);
   EXPECT_EQ(back->data_dir, here.data_dir);
   EXPECT_EQ(back->run_dir, here.run_dir);
   EXPECT_EQ(back->docker_host, here.docker_host);
@@ -99,16 +101,29 @@ TEST_F(InstallationTest, WhatWasRememberedComesBack) {
   EXPECT_EQ(back->cdi_dir, here.cdi_dir);
 }
 
-TEST_F(InstallationTest, NothingThereIsNotFoundAndDamageIsAnError) {
-  const auto nothing = read_node_file(folder_);
-  ASSERT_FALSE(nothing);
-  EXPECT_EQ(nothing.error().code, base::ErrorCode::kNotFound);
+TEST_F(InstallationTest, EachRoleHasARecordOfItsOwn) {
+  Installation here = installation();
+  ASSERT_TRUE(make_folders(here));
+  ASSERT_TRUE(write_node_file(here, Role::kServer));
+  here.run_dir = folder_ + "/other";
+  ASSERT_TRUE(write_node_file(here, Role::kAgent));
+  EXPECT_EQ((*read_node_file(here.data_dir, Role::kServer))->run_dir, folder_ + "/run");
+  EXPECT_EQ((*read_node_file(here.data_dir, Role::kAgent))->run_dir, folder_ + "/other");
+  EXPECT_FALSE(read_node_file(here.data_dir, Role::kUp)->has_value());
+  remove_node_file(here.data_dir, Role::kServer);
+  EXPECT_FALSE(read_node_file(here.data_dir, Role::kServer)->has_value());
+}
+
+TEST_F(InstallationTest, NothingThereIsNothingAndDamageIsAnError) {
+  const auto nothing = read_node_file(folder_, Role::kUp);
+  ASSERT_TRUE(nothing);
+  EXPECT_FALSE(nothing->has_value());
   for (const char* text : {"", "{", "[]", "5"}) {
-    std::ofstream(folder_ + "/node.json", std::ios::trunc) << text;
-    const auto damaged = read_node_file(folder_);
+    std::ofstream(folder_ + "/node-up.json", std::ios::trunc) << text;
+    const auto damaged = read_node_file(folder_, Role::kUp);
     ASSERT_FALSE(damaged) << text;
     EXPECT_EQ(damaged.error().code, base::ErrorCode::kIo);
-    EXPECT_EQ(damaged.error().message.rfind(folder_ + "/node.json: ", 0), 0U);
+    EXPECT_EQ(damaged.error().message.rfind(folder_ + "/node-up.json: ", 0), 0U);
   }
 }
 

@@ -16,6 +16,7 @@
 namespace cotenant::cli {
 namespace {
 
+using base::identify_process;
 using std::chrono::milliseconds;
 
 // A child that waits for a signal, with this name in /proc/<pid>/stat.
@@ -79,53 +80,56 @@ class PidFileTest : public testing::Test {
 };
 
 TEST_F(PidFileTest, AProcessIsItsPidAndItsStart) {
-  const auto self = identify(::getpid());
+  const auto self = identify_process(::getpid());
   ASSERT_TRUE(self);
   EXPECT_EQ(self->pid, ::getpid());
-  EXPECT_GT(self->start_ticks, 0U);
-  EXPECT_EQ(self, identify(::getpid()));
+  EXPECT_GT(self->start_time_ticks, 0U);
+  EXPECT_EQ(self, identify_process(::getpid()));
 }
 
 TEST_F(PidFileTest, NamesWithBlanksAndBracketsDoNotConfuse) {
   const Child plain;
   const Child odd(false, ") R 1 (x y");
-  const auto identity = identify(odd.pid());
+  const auto identity = identify_process(odd.pid());
   ASSERT_TRUE(identity);
-  EXPECT_GE(identity->start_ticks, identify(plain.pid())->start_ticks);
+  EXPECT_GE(identity->start_time_ticks, identify_process(plain.pid())->start_time_ticks);
 }
 
 TEST_F(PidFileTest, WhatIsNotThereIsNothing) {
   Child child;
   const pid_t pid = child.pid();
   child.make_zombie();
-  EXPECT_FALSE(identify(pid)) << "a zombie runs nothing";
+  EXPECT_FALSE(identify_process(pid)) << "a zombie runs nothing";
   child.reap();
-  EXPECT_FALSE(identify(pid));
-  EXPECT_FALSE(identify(0));
-  EXPECT_FALSE(identify(-1));
+  EXPECT_FALSE(identify_process(pid));
+  EXPECT_FALSE(identify_process(0));
+  EXPECT_FALSE(identify_process(-1));
 }
 
 TEST_F(PidFileTest, AFileNamesTheProcessAsLongAsItLives) {
   Child child;
   ASSERT_TRUE(write_pid_file(file_, child.pid()));
-  EXPECT_EQ(read_pid_file(file_), identify(child.pid()));
+  EXPECT_EQ(read_pid_file(file_), identify_process(child.pid()));
   child.make_zombie();
   EXPECT_FALSE(read_pid_file(file_));
 }
 
 TEST_F(PidFileTest, AnotherProcessWithTheSamePidIsNotTheOne) {
   const Child child;
-  const auto identity = identify(child.pid());
+  const auto identity = identify_process(child.pid());
   ASSERT_TRUE(identity);
-  write(fmt::format("{} {}\n", child.pid(), identity->start_ticks));
+  const auto& [pid, start, boot, command] = *identity;
+  write(fmt::format("{} {} {}\n", pid, start, boot));
   EXPECT_TRUE(read_pid_file(file_));
-  write(fmt::format("{} {}\n", child.pid(), identity->start_ticks + 1));
+  write(fmt::format("{} {} {}\n", pid, start + 1, boot));
   EXPECT_FALSE(read_pid_file(file_));
+  write(fmt::format("{} {} another-boot\n", pid, start));
+  EXPECT_FALSE(read_pid_file(file_)) << "pids and ticks begin anew with each boot";
 }
 
 TEST_F(PidFileTest, FilesThatSayNothing) {
   EXPECT_FALSE(read_pid_file(file_)) << "no file";
-  for (const char* text : {"", "\n", "x", "1", "0 0", "-1 1", "99999999999999999999 1"}) {
+  for (const char* text : {"", "\n", "x", "1", "0 0 b", "-1 1 b", "99999999999999999999 1 b"}) {
     write(text);
     EXPECT_FALSE(read_pid_file(file_)) << text;
   }
@@ -141,13 +145,13 @@ TEST_F(PidFileTest, AFileThatCannotBeWrittenIsAnError) {
 // The child stays a zombie until it is reaped: that counts as gone.
 TEST_F(PidFileTest, AProcessIsAskedToEndAndThenMade) {
   Child willing;
-  EXPECT_TRUE(end_process(*identify(willing.pid()), milliseconds(20000)));
+  EXPECT_TRUE(end_recorded_process(*identify_process(willing.pid()), "it", milliseconds(20000)));
   int status = willing.reap();
   EXPECT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(WTERMSIG(status), SIGTERM);
 
   Child unwilling(true);
-  EXPECT_TRUE(end_process(*identify(unwilling.pid()), milliseconds(40)));
+  EXPECT_TRUE(end_recorded_process(*identify_process(unwilling.pid()), "it", milliseconds(40)));
   status = unwilling.reap();
   EXPECT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
@@ -155,10 +159,10 @@ TEST_F(PidFileTest, AProcessIsAskedToEndAndThenMade) {
 
 TEST_F(PidFileTest, OnlyTheVeryProcessIsSignalled) {
   Child child;
-  ProcessIdentity other = *identify(child.pid());
-  ++other.start_ticks;
-  EXPECT_TRUE(end_process(other, milliseconds(0))) << "that one has gone long ago";
-  EXPECT_TRUE(identify(child.pid())) << "and this one was left alone";
+  base::ProcessIdentity other = *identify_process(child.pid());
+  ++other.start_time_ticks;
+  EXPECT_TRUE(end_recorded_process(other, "it", milliseconds(0))) << "that one has gone long ago";
+  EXPECT_TRUE(identify_process(child.pid())) << "and this one was left alone";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "adapters/process_identity.h"
+#include "base/process_identity.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -12,9 +12,9 @@
 #include <iterator>
 #include <sstream>
 
-#include "adapters/unique_fd.h"
+#include "base/unique_fd.h"
 
-namespace cotenant::adapters {
+namespace cotenant::base {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
@@ -126,4 +126,4 @@ bool end_process(const ProcessIdentity& identity, std::chrono::milliseconds grac
   return false;
 }
 
-}  // namespace cotenant::adapters
+}  // namespace cotenant::base

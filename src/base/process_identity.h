@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace cotenant::adapters {
+namespace cotenant::base {
 
 struct ProcessIdentity {
   pid_t pid = 0;
@@ -39,4 +39,4 @@ bool wait_until_gone(const ProcessIdentity& identity, std::chrono::milliseconds 
 // SIGTERM, after `grace` SIGKILL, after another `grace` give up: false.
 bool end_process(const ProcessIdentity& identity, std::chrono::milliseconds grace);
 
-}  // namespace cotenant::adapters
+}  // namespace cotenant::base
