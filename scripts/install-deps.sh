@@ -25,14 +25,17 @@ build|libgtest-dev|dpkg|the unit tests
 build|libgmock-dev|dpkg|the unit tests
 run|docker.io|dockerd docker containerd|the container engine and its client
 run|iptables|iptables|the bridge network of a private engine
-run|busybox-static|fn:has_static_busybox|the shell in the example image
+run|apparmor|fn:apparmor_served|the engine needs its parser where the kernel has AppArmor on
+run|busybox-static|busybox|the shell in the example image
 test|nodejs|node|runs the end-to-end tests
 test|npm|npm|fetches the AWS SDK for them
 format|clang-format|clang-format|make format, make lint
 '
 
-has_python() { python3 -c 'import json, os, sys' 2>/dev/null; }
-has_static_busybox() { command -v busybox >/dev/null && ! ldd "$(command -v busybox)" >/dev/null 2>&1; }
+has_python() { python3 -c 'import json, os, socket, sys, urllib.request' 2>/dev/null; }
+apparmor_served() {
+  ! grep -qs Y /sys/module/apparmor/parameters/enabled || command -v apparmor_parser >/dev/null
+}
 has_package() { [ "$(dpkg-query --show --showformat '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
 # is_there PACKAGE HOW

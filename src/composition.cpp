@@ -18,7 +18,8 @@ base::Result<std::unique_ptr<ports::Store>> open_store(const std::string& data_d
   return std::unique_ptr<ports::Store>(std::move(*store));
 }
 
-base::Result<std::unique_ptr<ports::ContainerRuntime>> make_runtime(const std::string& docker_host) {
+base::Result<std::unique_ptr<ports::ContainerRuntime>> make_runtime(
+    const std::string& docker_host) {
   auto client = net::make_http_client(docker_host);
   if (!client) {
     return base::fail(client.error().code, "--docker-host: " + client.error().message);

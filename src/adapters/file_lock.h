@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "base/unique_fd.h"
 #include "base/result.h"
+#include "base/unique_fd.h"
 
 namespace cotenant::adapters {
 

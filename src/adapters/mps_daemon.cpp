@@ -12,8 +12,8 @@
 
 #include "adapters/child_process.h"
 #include "adapters/mps_console.h"
-#include "base/process_identity.h"
 #include "base/log.h"
+#include "base/process_identity.h"
 
 namespace cotenant::adapters {
 

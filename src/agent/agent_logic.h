@@ -109,7 +109,8 @@ class AgentLogic {
     bool sharing_active = false;         // ... or still runs
     bool whole_ready = false;            // a whole-GPU container waits for nothing but the GPU
     std::set<std::string> whole_active;  // whole-GPU containers that run or are being started
-    std::vector<std::string> waiting;    // sharing containers that wait for nothing but daemon or gate
+    std::vector<std::string>
+        waiting;  // sharing containers that wait for nothing but daemon or gate
   };
 
   void expire_actions(base::TimeMs now_ms);

@@ -157,15 +157,15 @@ bool AgentLogic::gpus_permit(const DesiredContainer& container, TimeMs now_ms) c
   const bool sharing = std::holds_alternative<core::SharedGpu>(container.definition.gpu);
   // A sharing container has exactly one GPU; others cannot even be created (container_spec.h).
   if (sharing && container.gpu_uuids.size() != 1) return false;
-  return std::all_of(
-      container.gpu_uuids.begin(), container.gpu_uuids.end(), [&](const std::string& uuid) {
-        const GpuUse& use = use_.at(uuid);
-        const Gpu& gpu = gpus_.at(uuid);
-        if (!use.whole_active.empty()) return false;
-        if (sharing) return gate_open(container.id, uuid, now_ms);
-        return !use.sharing_active && !gpu.daemon_runs && daemons_seq_ > gpu.settled_seq &&
-               !busy_gpus_.contains(uuid);
-      });
+  return std::all_of(container.gpu_uuids.begin(), container.gpu_uuids.end(),
+                     [&](const std::string& uuid) {
+                       const GpuUse& use = use_.at(uuid);
+                       const Gpu& gpu = gpus_.at(uuid);
+                       if (!use.whole_active.empty()) return false;
+                       if (sharing) return gate_open(container.id, uuid, now_ms);
+                       return !use.sharing_active && !gpu.daemon_runs &&
+                              daemons_seq_ > gpu.settled_seq && !busy_gpus_.contains(uuid);
+                     });
 }
 
 void AgentLogic::conclude_daemon(const InFlight& ended, const base::Status& status, TimeMs now_ms) {

@@ -85,8 +85,8 @@ void add_mps(const ContainerPlan& plan, const SharedGpu& share, const ports::Mps
                     fmt::format("{}", *share.compute_percent));
   }
   // Only this file: `control_privileged` would let a container lift limits or stop the daemon.
-  // Read-only: connecting works all the same, but a tenant cannot change the socket's mode and so lock
-  // the others out, who would then run without limits.
+  // Read-only: connecting works all the same, but a tenant cannot change the socket's mode and so
+  // lock the others out, who would then run without limits.
   spec.mounts.push_back({mps.control_socket(plan.container.gpu_uuids.front()),
                          std::string(kContainerMpsDirectory) + "/control", true});
 }

@@ -1,5 +1,5 @@
-// Assertions for programmers' errors. They stay on in release builds: a control plane that has lost its
-// invariants must not place work.
+// Assertions for programmers' errors. They stay on in release builds: a control plane that has lost
+// its invariants must not place work.
 #pragma once
 
 namespace cotenant::base {
@@ -8,6 +8,6 @@ namespace cotenant::base {
 
 }  // namespace cotenant::base
 
-#define COTENANT_ASSERT(expression)                                            \
-  ((expression) ? static_cast<void>(0)                                         \
+#define COTENANT_ASSERT(expression)    \
+  ((expression) ? static_cast<void>(0) \
                 : ::cotenant::base::assertion_failed(#expression, __FILE__, __LINE__))

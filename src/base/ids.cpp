@@ -78,9 +78,10 @@ Result<ResourceRef> parse_resource_ref(std::string_view type, std::string_view t
 
 Result<TaskDefinitionRef> parse_task_definition_ref(std::string_view text) {
   const auto invalid = [&] {
-    return fail(ErrorCode::kInvalidParameter,
-                fmt::format("'{}' is not a task definition: give family, family:revision or its ARN",
-                            text));
+    return fail(
+        ErrorCode::kInvalidParameter,
+        fmt::format("'{}' is not a task definition: give family, family:revision or its ARN",
+                    text));
   };
   std::string_view rest = text;
   if (text.substr(0, kArnStart.size()) == kArnStart) {

@@ -42,7 +42,8 @@ inline constexpr std::size_t kReasonChars = 1024;
 // ECS API reference: Describe calls take up to 100 names; lists answer up to 100 a page.
 inline constexpr std::size_t kPageItems = 100;
 
-// NvidiaMpsAllocation.memory has no upper bound in ECS; ours is far above any GPU and keeps sums small.
+// NvidiaMpsAllocation.memory has no upper bound in ECS; ours is far above any GPU and keeps sums
+// small.
 inline constexpr std::int64_t kGpuMemoryMibMax = std::int64_t{1} << 30;
 // A whole-GPU request names at most this many GPUs.
 inline constexpr std::int64_t kWholeGpusMax = 64;

@@ -1,5 +1,5 @@
-// A small seeded generator (SplitMix64): the same seed gives the same ids and choices, so that a run
-// can be repeated. Not for secrets.
+// A small seeded generator (SplitMix64): the same seed gives the same ids and choices, so that a
+// run can be repeated. Not for secrets.
 #pragma once
 
 #include <cstdint>

@@ -35,6 +35,8 @@ std::string_view error_name(ErrorCode code) {
   return "ServerException";
 }
 
-bool is_client_fault(ErrorCode code) { return error_name(code) != "ServerException"; }
+bool is_client_fault(ErrorCode code) {
+  return error_name(code) != "ServerException";
+}
 
 }  // namespace cotenant::base

@@ -44,10 +44,11 @@ base::Result<codec::Json> ApiClient::call(const std::string& operation, codec::J
   request.body = body.dump();
   auto response = http_->send(request, kTimeout);
   if (!response) {
-    return base::fail(base::ErrorCode::kUnavailable,
-                      fmt::format("no control plane answers at {}: {}; start one with `cotenant up`, or "
-                                  "name it with --endpoint or COTENANT_ENDPOINT",
-                                  options_.endpoint, response.error().message));
+    return base::fail(
+        base::ErrorCode::kUnavailable,
+        fmt::format("no control plane answers at {}: {}; start one with `cotenant up`, or "
+                    "name it with --endpoint or COTENANT_ENDPOINT",
+                    options_.endpoint, response.error().message));
   }
   for (const ports::HttpHeader& header : response->headers) {
     if (header.name == "X-Cotenant-Warning") {

@@ -17,13 +17,14 @@ class ApiClient {
   // Errors: kInvalidParameter, the endpoint is no http:// or unix:// URL.
   static base::Result<ApiClient> create(const ClientOptions& options);
 
-  // An ECS operation ("RunTask") or one of cotenant's own ("Cotenant.DescribeGpus"); `cluster` is added
-  // to the body where it is missing. Warnings of the server go to stderr. Errors: kUnavailable when
-  // nobody answers; else the server's, with its message.
+  // An ECS operation ("RunTask") or one of cotenant's own ("Cotenant.DescribeGpus"); `cluster` is
+  // added to the body where it is missing. Warnings of the server go to stderr. Errors:
+  // kUnavailable when nobody answers; else the server's, with its message.
   base::Result<codec::Json> call(const std::string& operation, codec::Json body) const;
 
   // Calls a List operation until its last page and returns the strings of `member`.
-  base::Result<std::vector<std::string>> list(const std::string& operation, const std::string& member,
+  base::Result<std::vector<std::string>> list(const std::string& operation,
+                                              const std::string& member,
                                               const codec::Json& body) const;
 
   const ClientOptions& options() const { return options_; }

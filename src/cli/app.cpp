@@ -40,14 +40,16 @@ void add_control_plane_options(CLI::App* verb, NodeOptions& options) {
   verb->add_option("--listen", options.listen, "ADDRESS:PORT of the API, loopback only for now")
       ->capture_default_str();
   verb->add_option("--region", options.region, "the region in ARNs")->capture_default_str();
-  verb->add_option("--account-id", options.account_id, "the account in ARNs")->capture_default_str();
+  verb->add_option("--account-id", options.account_id, "the account in ARNs")
+      ->capture_default_str();
 }
 
 void add_agent_options(CLI::App* verb, NodeOptions& options) {
   verb->add_option("--simulate-gpus", options.simulate_gpus,
                    "use simulated GPUs, for example 2xL4 or 1xH100,4xA10G");
-  verb->add_option("--docker-host", options.docker_host,
-                   "the container engine, for example unix:///var/run/docker.sock (or DOCKER_HOST)");
+  verb->add_option(
+      "--docker-host", options.docker_host,
+      "the container engine, for example unix:///var/run/docker.sock (or DOCKER_HOST)");
   verb->add_option("--nvml-library", options.nvml_library, "NVIDIA's management library")
       ->capture_default_str();
   verb->add_option("--mps-control", options.mps_control, "NVIDIA's MPS control program")
@@ -79,16 +81,19 @@ CLI::App* add_node_verb(CLI::App& app, AllOptions& all, Role role, const char* n
   add_folder_options(verb, all.node);
   if (role != Role::kAgent) add_control_plane_options(verb, all.node);
   if (role != Role::kServer) add_agent_options(verb, all.node);
-  verb->callback([&, role] { chosen = [&, role] { return node_verb(role, all.node, composition); }; });
+  verb->callback(
+      [&, role] { chosen = [&, role] { return node_verb(role, all.node, composition); }; });
   return verb;
 }
 
 void add_node_verbs(CLI::App& app, AllOptions& all, const Composition& composition, Verb& chosen) {
   add_node_verb(app, all, Role::kUp, "up", "Run control plane and agent here, in the foreground",
                 composition, chosen);
-  add_node_verb(app, all, Role::kServer, "server", "Run the control plane only", composition, chosen);
-  CLI::App* agent = add_node_verb(app, all, Role::kAgent, "agent",
-                                  "Run the agent only, on a machine with GPUs", composition, chosen);
+  add_node_verb(app, all, Role::kServer, "server", "Run the control plane only", composition,
+                chosen);
+  CLI::App* agent =
+      add_node_verb(app, all, Role::kAgent, "agent", "Run the agent only, on a machine with GPUs",
+                    composition, chosen);
   agent->add_option("--server", all.node.server_url, "the control plane, http://ADDRESS:PORT")
       ->required();
   agent->add_option("--cluster", all.node.cluster, "the cluster to join")->capture_default_str();
@@ -102,7 +107,8 @@ void add_node_verbs(CLI::App& app, AllOptions& all, const Composition& compositi
 }
 
 void add_client_verbs(CLI::App& app, AllOptions& all, Verb& chosen) {
-  CLI::App* run = app.add_subcommand("run", "Run a task: register a definition's file, or name one");
+  CLI::App* run =
+      app.add_subcommand("run", "Run a task: register a definition's file, or name one");
   run->add_option("what", all.run.what, "a task definition's JSON file, or family[:revision]")
       ->required();
   run->add_option("--count", all.run.count, "how many, 1 to 10")->capture_default_str();
@@ -117,7 +123,8 @@ void add_client_verbs(CLI::App& app, AllOptions& all, Verb& chosen) {
   ps->callback([&] { chosen = [&] { return ps_verb(all.client, all.ps_all); }; });
 
   CLI::App* stop = app.add_subcommand("stop", "Stop tasks");
-  CLI::Option* tasks = stop->add_option("task", all.stop.tasks, "ids (or their beginnings) or ARNs");
+  CLI::Option* tasks =
+      stop->add_option("task", all.stop.tasks, "ids (or their beginnings) or ARNs");
   CLI::Option* every = stop->add_flag("--all", all.stop.all, "every task of the cluster");
   every->excludes(tasks);
   stop->add_option("--reason", all.stop.reason, "shown as the task's stoppedReason");

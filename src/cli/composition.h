@@ -1,5 +1,5 @@
-// What main() hands to the verbs: how this build makes each port. Only src/composition.cpp names concrete
-// adapters.
+// What main() hands to the verbs: how this build makes each port. Only src/composition.cpp names
+// concrete adapters.
 #pragma once
 
 #include <functional>
@@ -23,8 +23,10 @@ struct MpsOptions {
 };
 
 struct Composition {
-  std::function<base::Result<std::unique_ptr<ports::Store>>(const std::string& data_dir)> open_store;
-  std::function<base::Result<std::unique_ptr<ports::ContainerRuntime>>(const std::string& docker_host)>
+  std::function<base::Result<std::unique_ptr<ports::Store>>(const std::string& data_dir)>
+      open_store;
+  std::function<base::Result<std::unique_ptr<ports::ContainerRuntime>>(
+      const std::string& docker_host)>
       make_runtime;
   std::function<std::unique_ptr<ports::GpuDriver>(const std::string& nvml_library)> make_gpu_driver;
   std::function<std::unique_ptr<ports::GpuWiring>(const std::string& cdi_dir)> make_gpu_wiring;

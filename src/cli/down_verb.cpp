@@ -1,5 +1,6 @@
-// `down`: everything that cotenant left on this machine with one data folder, in the order in which nothing
-// comes back: first who would restart things, then containers, their daemons, the driver, the folders.
+// `down`: everything that cotenant left on this machine with one data folder, in the order in which
+// nothing comes back: first who would restart things, then containers, their daemons, the driver,
+// the folders.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -78,9 +79,8 @@ base::Status remove_container(ports::ContainerRuntime& runtime,
 base::Status remove_containers(const Installation& installation, const std::string& instance_id,
                                const Composition& composition) {
   const auto engine_error = [&](const base::Error& error) {
-    return base::fail(error.code,
-                      fmt::format("{} (engine {}; --docker-host names another)", error.message,
-                                  installation.docker_host));
+    return base::fail(error.code, fmt::format("{} (engine {}; --docker-host names another)",
+                                              error.message, installation.docker_host));
   };
   auto runtime = composition.make_runtime(installation.docker_host);
   if (!runtime) return engine_error(runtime.error());

@@ -80,7 +80,8 @@ std::string pid_file_path(const Installation& installation, Role role) {
 }
 
 base::Status make_folders(const Installation& installation) {
-  if (auto status = make_folder(installation.data_dir, fs::perms::owner_all); !status) return status;
+  if (auto status = make_folder(installation.data_dir, fs::perms::owner_all); !status)
+    return status;
   return make_folder(installation.run_dir, fs::perms::owner_all | fs::perms::group_read |
                                                fs::perms::group_exec | fs::perms::others_read |
                                                fs::perms::others_exec);
@@ -102,10 +103,11 @@ base::Status write_node_file(const Installation& installation, Role role) {
   std::error_code error;
   if (file) fs::rename(aside, path, error);
   if (file && !error) return {};
-  return base::fail(base::ErrorCode::kIo,
-                    fmt::format("{}: cannot be written; is the disk full or read-only? Choose another "
-                                "folder with --data-dir",
-                                path));
+  return base::fail(
+      base::ErrorCode::kIo,
+      fmt::format("{}: cannot be written; is the disk full or read-only? Choose another "
+                  "folder with --data-dir",
+                  path));
 }
 
 base::Result<std::optional<Installation>> read_node_file(const std::string& data_dir, Role role) {
@@ -116,15 +118,17 @@ base::Result<std::optional<Installation>> read_node_file(const std::string& data
   std::ifstream file(path);
   std::ostringstream text;
   if (error || !file || !(text << file.rdbuf())) {
-    return base::fail(base::ErrorCode::kIo, path + ": cannot be read; run as the user who ran `up`");
+    return base::fail(base::ErrorCode::kIo,
+                      path + ": cannot be read; run as the user who ran `up`");
   }
   auto json = Json::parse(text.str());
   const std::string run_dir = json ? json->string_or("runDir", "") : "";
   if (run_dir.empty()) {
-    return base::fail(base::ErrorCode::kIo,
-                      fmt::format("{}: is damaged; start cotenant again with the same options, which "
-                                  "writes it anew",
-                                  path));
+    return base::fail(
+        base::ErrorCode::kIo,
+        fmt::format("{}: is damaged; start cotenant again with the same options, which "
+                    "writes it anew",
+                    path));
   }
   Installation installation;
   installation.data_dir = data_dir;

@@ -1,9 +1,9 @@
 // One installation of cotenant on this machine: its data folder, its run folder, and what each role
 // remembers of how it was started, so that `down` needs no flags but --data-dir.
 //
-// Files: <data dir>/cotenant.db (the store), <data dir>/agent.json (the agent's identity), lock files
-// beside both, <data dir>/node-<role>.json (this), <run dir>/<role>.pid, <run dir>/mps/,
-// <run dir>/gpusim/.
+// Files: <data dir>/cotenant.db (the store), <data dir>/agent.json (the agent's identity), lock
+// files beside both, <data dir>/node-<role>.json (this), <run dir>/<role>.pid, <run dir>/mps/, <run
+// dir>/gpusim/.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ inline constexpr Role kRoles[] = {Role::kUp, Role::kServer, Role::kAgent};
 const char* role_name(Role role);  // "up", "server", "agent"
 
 struct Installation {
-  std::string data_dir;     // absolute, like every path here
+  std::string data_dir;  // absolute, like every path here
   std::string run_dir;
   std::string docker_host;  // never empty
   std::string simulate_gpus;
@@ -27,8 +27,8 @@ struct Installation {
   std::string cdi_dir;
 };
 
-// --run-dir where given; else /run/cotenant for the default data folder and
-// /run/cotenant-<8 hex of the data folder's path> for another, so that two installations do not meet.
+// --run-dir where given; else /run/cotenant for the default data folder and /run/cotenant-<8 hex of
+// the data folder's path> for another, so that two installations do not meet.
 std::string default_run_dir(const std::string& data_dir);
 
 // The option where given, else DOCKER_HOST, else Docker's default socket.
@@ -41,7 +41,8 @@ std::string absolute_program(const std::string& name);
 
 std::string pid_file_path(const Installation& installation, Role role);
 
-// Makes both folders (0700 and 0755: MPS clients of other users pass through the run folder). Errors: kIo.
+// Makes both folders (0700 and 0755: MPS clients of other users pass through the run folder).
+// Errors: kIo.
 base::Status make_folders(const Installation& installation);
 
 // Replaces the role's record as a whole. Errors: kIo.

@@ -13,9 +13,9 @@ std::string ListenAddress::url() const {
 
 base::Result<ListenAddress> parse_listen_address(const std::string& text) {
   const auto invalid = [&] {
-    return base::fail(base::ErrorCode::kInvalidParameter,
-                      fmt::format("--listen: '{}' is not ADDRESS:PORT, for example 127.0.0.1:8484",
-                                  text));
+    return base::fail(
+        base::ErrorCode::kInvalidParameter,
+        fmt::format("--listen: '{}' is not ADDRESS:PORT, for example 127.0.0.1:8484", text));
   };
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0) return invalid();

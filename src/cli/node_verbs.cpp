@@ -54,7 +54,8 @@ class StopSignals {
   sigset_t set_{};
 };
 
-// The agent half: its ports, its connection and its loop, in the order in which they depend on each other.
+// The agent half: its ports, its connection and its loop, in the order in which they depend on each
+// other.
 struct AgentHalf {
   std::unique_ptr<ports::ContainerRuntime> runtime;
   std::unique_ptr<ports::GpuDriver> driver;
@@ -79,8 +80,8 @@ base::Result<AgentHalf> start_agent(const NodeOptions& options, const Installati
   half.sockets = std::move(*sockets);
 
   agent::AgentOptions agent_options;
-  agent_options.connect = [client = half.sockets.get(), server_url](
-                              std::shared_ptr<ports::WebSocketListener> listener) {
+  agent_options.connect = [client = half.sockets.get(),
+                           server_url](std::shared_ptr<ports::WebSocketListener> listener) {
     return client->connect(server_url, "/agent/v1", std::move(listener));
   };
   agent_options.link.server = server_url;
@@ -126,16 +127,18 @@ base::Status check_not_elsewhere(Role role, const Installation& installation) {
   auto recorded = read_node_file(installation.data_dir, role);
   if (!recorded) return base::fail(recorded.error());
   if (*recorded && (*recorded)->run_dir != installation.run_dir) {
-    return base::fail(base::ErrorCode::kConflict,
-                      fmt::format("--run-dir {}: with this data folder cotenant {} was started with {}; "
-                                  "give that one, or `cotenant down` first",
-                                  installation.run_dir, role_name(role), (*recorded)->run_dir));
+    return base::fail(
+        base::ErrorCode::kConflict,
+        fmt::format("--run-dir {}: with this data folder cotenant {} was started with {}; "
+                    "give that one, or `cotenant down` first",
+                    installation.run_dir, role_name(role), (*recorded)->run_dir));
   }
   if (const auto running = read_pid_file(pid_file_path(installation, role))) {
-    return base::fail(base::ErrorCode::kConflict,
-                      fmt::format("cotenant {} runs already with this run folder, pid {}; `cotenant "
-                                  "down` ends it, or choose other folders with --data-dir",
-                                  role_name(role), running->pid));
+    return base::fail(
+        base::ErrorCode::kConflict,
+        fmt::format("cotenant {} runs already with this run folder, pid {}; `cotenant "
+                    "down` ends it, or choose other folders with --data-dir",
+                    role_name(role), running->pid));
   }
   return {};
 }
@@ -152,7 +155,8 @@ base::Status prepare(Role role, Installation& installation) {
   return write_pid_file(pid_file_path(installation, role), ::getpid());
 }
 
-// An action of the agent may wait for an engine or a container; whoever has asked us to end, has not.
+// An action of the agent may wait for an engine or a container; whoever has asked us to end, has
+// not.
 void end_process_after(std::chrono::seconds limit, int exit_code) {
   std::thread([limit, exit_code] {
     std::this_thread::sleep_for(limit);
@@ -164,9 +168,10 @@ void announce(const std::optional<std::string>& url, const Installation& install
   if (url) {
     fmt::print("cotenant {} is ready on {}\n", kVersion, *url);
     fmt::print("  data folder {}, run folder {}\n", installation.data_dir, installation.run_dir);
-    fmt::print("  AWS SDKs and CLI: endpoint {}, any region, any credentials (signatures are not "
-               "checked yet)\n",
-               *url);
+    fmt::print(
+        "  AWS SDKs and CLI: endpoint {}, any region, any credentials (signatures are not "
+        "checked yet)\n",
+        *url);
   } else {
     fmt::print("cotenant {} agent is running\n", kVersion);
   }
@@ -217,8 +222,9 @@ int node_verb(Role role, const NodeOptions& options, const Composition& composit
     plane.reset();
     exit_code = kExitRefused;
     if (!half) break;
-    base::log::error("the control plane has stopped; the agent and its containers go on. Restart "
-                     "cotenant when the store is mended");
+    base::log::error(
+        "the control plane has stopped; the agent and its containers go on. Restart "
+        "cotenant when the store is mended");
   }
   base::log::info("stopping; containers, MPS daemons and simulated GPUs stay as they are");
   end_process_after(kStopLimit, exit_code);

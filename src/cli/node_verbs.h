@@ -7,11 +7,12 @@
 
 namespace cotenant::cli {
 
-// Runs in the foreground until SIGINT or SIGTERM. Containers, MPS daemons and gpusimd stay when it ends.
+// Runs in the foreground until SIGINT or SIGTERM. Containers, MPS daemons and gpusimd stay when it
+// ends.
 int node_verb(Role role, const NodeOptions& options, const Composition& composition);
 
-// Removes all that `up`, `server` and `agent` left with this data folder: processes, containers, daemons,
-// folders.
+// Removes all that `up`, `server` and `agent` left with this data folder: processes, containers,
+// daemons, folders.
 int down_verb(const DownOptions& options, const Composition& composition);
 
 // How the MPS daemons of an installation are driven.

@@ -16,8 +16,8 @@ struct NodeOptions {
   // The agent's.
   std::string server_url;  // empty: the control plane in this process
   std::string cluster = "default";
-  std::string docker_host;     // empty: DOCKER_HOST, else /var/run/docker.sock
-  std::string simulate_gpus;   // empty: the machine's own
+  std::string docker_host;    // empty: DOCKER_HOST, else /var/run/docker.sock
+  std::string simulate_gpus;  // empty: the machine's own
   std::string nvml_library = "libnvidia-ml.so.1";
   std::string mps_control = "nvidia-cuda-mps-control";
   std::string cdi_dir = "/etc/cdi";

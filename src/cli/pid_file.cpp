@@ -15,10 +15,11 @@ base::Status write_pid_file(const std::string& path, pid_t pid) {
   }
   file.close();
   if (identity && file) return {};
-  return base::fail(base::ErrorCode::kIo,
-                    fmt::format("{}: cannot be written; is the disk full or read-only? Choose another "
-                                "folder with --run-dir",
-                                path));
+  return base::fail(
+      base::ErrorCode::kIo,
+      fmt::format("{}: cannot be written; is the disk full or read-only? Choose another "
+                  "folder with --run-dir",
+                  path));
 }
 
 std::optional<base::ProcessIdentity> read_pid_file(const std::string& path) {
@@ -36,14 +37,16 @@ std::optional<base::ProcessIdentity> read_pid_file(const std::string& path) {
 base::Status end_recorded_process(const base::ProcessIdentity& process, const std::string& what,
                                   std::chrono::milliseconds grace) {
   if (::kill(process.pid, 0) != 0 && errno == EPERM) {
-    return base::fail(base::ErrorCode::kAccessDenied,
-                      fmt::format("{}, pid {}, belongs to another user; run as root", what, process.pid));
+    return base::fail(
+        base::ErrorCode::kAccessDenied,
+        fmt::format("{}, pid {}, belongs to another user; run as root", what, process.pid));
   }
   if (base::end_process(process, grace)) return {};
-  return base::fail(base::ErrorCode::kTimeout,
-                    fmt::format("{}, pid {}, has not ended {} ms after SIGKILL; see what it waits for "
-                                "with `ps -o wchan= -p {}`, then run `cotenant down` again",
-                                what, process.pid, grace.count(), process.pid));
+  return base::fail(
+      base::ErrorCode::kTimeout,
+      fmt::format("{}, pid {}, has not ended {} ms after SIGKILL; see what it waits for "
+                  "with `ps -o wchan= -p {}`, then run `cotenant down` again",
+                  what, process.pid, grace.count(), process.pid));
 }
 
 }  // namespace cotenant::cli

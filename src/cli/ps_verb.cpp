@@ -22,11 +22,13 @@ int ps_verb(const ClientOptions& options, bool all) {
   auto tasks = describe_tasks(*client, arns);
   if (!tasks) return report(tasks.error());
   if (!all) {
-    std::erase_if(*tasks, [](const Json& task) { return task.string_or("lastStatus", "") == "STOPPED"; });
+    std::erase_if(*tasks,
+                  [](const Json& task) { return task.string_or("lastStatus", "") == "STOPPED"; });
   }
   if (options.json) {
-    fmt::print("{}\n",
-               Json::object({{"tasks", Json(Json::Array(tasks->begin(), tasks->end()))}}).dump_pretty());
+    fmt::print(
+        "{}\n",
+        Json::object({{"tasks", Json(Json::Array(tasks->begin(), tasks->end()))}}).dump_pretty());
   } else if (tasks->empty()) {
     fmt::print("no tasks{} in cluster {}\n", all ? "" : " running", options.cluster);
   } else {

@@ -49,7 +49,8 @@ base::Result<std::string> definition_to_run(const ApiClient& client, const std::
   auto reply = client.call("RegisterTaskDefinition", std::move(*definition));
   if (!reply) return base::fail(reply.error());
   const Json* registered = reply->find("taskDefinition");
-  const std::string arn = registered == nullptr ? "" : registered->string_or("taskDefinitionArn", "");
+  const std::string arn =
+      registered == nullptr ? "" : registered->string_or("taskDefinitionArn", "");
   if (!client.options().json) fmt::print("registered {}\n", arn.substr(arn.rfind('/') + 1));
   return arn;
 }
@@ -63,11 +64,13 @@ void print_failures(const Json& reply) {
 
 std::vector<std::string> task_arns(const Json& reply) {
   std::vector<std::string> arns;
-  for (const Json& task : reply.array_or_empty("tasks")) arns.push_back(task.string_or("taskArn", ""));
+  for (const Json& task : reply.array_or_empty("tasks"))
+    arns.push_back(task.string_or("taskArn", ""));
   return arns;
 }
 
-// After a wait: a task that could not be started. One whose program has ended meanwhile has not failed.
+// After a wait: a task that could not be started. One whose program has ended meanwhile has not
+// failed.
 bool any_failed(const Json& reply) {
   const Json::Array& tasks = reply.array_or_empty("tasks");
   return std::any_of(tasks.begin(), tasks.end(), [](const Json& task) {

@@ -67,8 +67,9 @@ base::Result<pid_t> spawn_gpusimd(const Installation& installation, const std::s
   sigaddset(&ignored, SIGPIPE);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &ignored);
-  posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
-                                                           POSIX_SPAWN_SETSIGDEF));
+  posix_spawnattr_setflags(
+      &attributes,
+      static_cast<short>(POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
 
   std::string program = binary;
   std::string dir_argument = "--dir=" + dir;
@@ -91,7 +92,8 @@ base::Status wait_until_ready(const Installation& installation, const std::strin
   std::error_code ignored;
   while (!fs::exists(dir + "/gpusimd.pid", ignored)) {
     siginfo_t ended{};
-    const bool asked = ::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT) == 0;
+    const bool asked =
+        ::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT) == 0;
     if (asked && ended.si_pid == pid) {
       const std::string words = first_line(log_path(installation));
       return base::fail(base::ErrorCode::kInvalidParameter,
@@ -112,18 +114,20 @@ base::Status write_spec(const Installation& installation) {
   file << installation.simulate_gpus << "\n";
   file.close();
   if (file) return {};
-  return base::fail(base::ErrorCode::kIo, spec_path(installation) + ": cannot be written; is the disk "
-                                          "full? Choose another folder with --run-dir");
+  return base::fail(base::ErrorCode::kIo, spec_path(installation) +
+                                              ": cannot be written; is the disk "
+                                              "full? Choose another folder with --run-dir");
 }
 
 base::Status start_gpusimd(const Installation& installation, const std::string& dir) {
   if (read_pid_file(pid_path(installation))) {
     const std::string running = first_line(spec_path(installation));
     if (running == installation.simulate_gpus) return {};
-    return base::fail(base::ErrorCode::kConflict,
-                      fmt::format("--simulate-gpus {}: the simulated driver runs with {}; keep that, or "
-                                  "`cotenant down` first",
-                                  installation.simulate_gpus, running));
+    return base::fail(
+        base::ErrorCode::kConflict,
+        fmt::format("--simulate-gpus {}: the simulated driver runs with {}; keep that, or "
+                    "`cotenant down` first",
+                    installation.simulate_gpus, running));
   }
   std::error_code ignored;
   fs::create_directories(dir, ignored);

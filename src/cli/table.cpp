@@ -9,8 +9,9 @@ namespace {
 
 // Characters, not bytes: continuation bytes of UTF-8 take no column.
 std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
 }
 
 }  // namespace
@@ -35,7 +36,8 @@ std::string Table::text() const {
 
 std::string bar(std::int64_t part, std::int64_t whole, int width) {
   const std::int64_t clamped = std::clamp<std::int64_t>(part, 0, std::max<std::int64_t>(whole, 0));
-  const auto filled = whole <= 0 ? 0 : static_cast<std::size_t>((clamped * width + whole / 2) / whole);
+  const auto filled =
+      whole <= 0 ? 0 : static_cast<std::size_t>((clamped * width + whole / 2) / whole);
   return fmt::format("[{}{}]", std::string(filled, '#'),
                      std::string(static_cast<std::size_t>(width) - filled, '.'));
 }

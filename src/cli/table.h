@@ -24,7 +24,8 @@ std::string bar(std::int64_t part, std::int64_t whole, int width);
 // "0:42", "12:05", "3:07:11": how long ago, or how long it lasted.
 std::string duration_text(double seconds);
 
-// The first twelve characters of an id, or of the id at the end of an ARN: enough to tell tasks apart.
+// The first twelve characters of an id, or of the id at the end of an ARN: enough to tell tasks
+// apart.
 std::string short_id(const std::string& id_or_arn);
 
 }  // namespace cotenant::cli

@@ -41,11 +41,13 @@ std::string share_text(const Json& container) {
   return container.array_or_empty("gpuIds").empty() ? "-" : "whole";
 }
 
-// What a reader wants to know of an end: the container's own reason, its exit code, or the task's reason.
+// What a reader wants to know of an end: the container's own reason, its exit code, or the task's
+// reason.
 std::string note(const Json& task, const Json& container) {
   if (const std::string reason = container.string_or("reason", ""); !reason.empty()) return reason;
   std::string text;
-  if (const Json* code = container.find("exitCode")) text = fmt::format("exit {}", code->as_integer());
+  if (const Json* code = container.find("exitCode"))
+    text = fmt::format("exit {}", code->as_integer());
   const std::string stopped = task.string_or("stoppedReason", "");
   if (!stopped.empty()) text += (text.empty() ? "" : "; ") + stopped;
   return text;
@@ -94,11 +96,12 @@ base::Result<std::vector<Json>> wait_for_status(const ApiClient& client,
       const std::string last = task.string_or("lastStatus", "");
       return last == status || last == "STOPPED";
     };
-    if (tasks->size() == arns.size() && std::all_of(tasks->begin(), tasks->end(), there)) return tasks;
+    if (tasks->size() == arns.size() && std::all_of(tasks->begin(), tasks->end(), there))
+      return tasks;
     if (std::chrono::steady_clock::now() >= deadline) {
       return base::fail(base::ErrorCode::kTimeout,
-                        fmt::format("not every task is {} after {} s; `cotenant ps` shows them", status,
-                                    timeout_s));
+                        fmt::format("not every task is {} after {} s; `cotenant ps` shows them",
+                                    status, timeout_s));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }

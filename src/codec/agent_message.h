@@ -1,9 +1,10 @@
-// The frames of the agent protocol: JSON text over one WebSocket, `GET /agent/v1` (docs/architecture.md).
-// Level-triggered: hello carries everything the agent sees, a full desired everything it should run; both
-// may be sent again at any time.
+// The frames of the agent protocol: JSON text over one WebSocket, `GET /agent/v1`
+// (docs/architecture.md). Level-triggered: hello carries everything the agent sees, a full desired
+// everything it should run; both may be sent again at any time.
 //
-// Decoding is strict about what it needs and lenient about members it does not know, so that agents and
-// control planes of neighbouring versions understand each other. Errors: kProtocol, naming the member.
+// Decoding is strict about what it needs and lenient about members it does not know, so that agents
+// and control planes of neighbouring versions understand each other. Errors: kProtocol, naming the
+// member.
 #pragma once
 
 #include <cstdint>

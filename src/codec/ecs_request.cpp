@@ -70,7 +70,8 @@ base::Result<core::ContainerOverride> decode_container_override(const Json& json
                                                                 const std::string& path) {
   core::ContainerOverride entry;
   entry.name = json.string_or("name", "");
-  if (entry.name.empty()) return invalid(path + ".name", "is required: which container to override");
+  if (entry.name.empty())
+    return invalid(path + ".name", "is required: which container to override");
   if (const Json* command = json.find("command")) {
     entry.command.emplace();
     for (const Json& word : command->as_array()) entry.command->push_back(word.as_string());
@@ -112,9 +113,9 @@ base::Result<core::CreateCluster> decode_create_cluster(const Json& body) {
     if (member.name == "tags" || member.name == "settings" || member.name == "configuration" ||
         member.name == "capacityProviders" || member.name == "defaultCapacityProviderStrategy" ||
         member.name == "serviceConnectDefaults") {
-      return fail(ErrorCode::kUnsupportedFeature,
-                  fmt::format("{}: cotenant does not carry this out yet; leave it out",
-                              member.name));
+      return fail(
+          ErrorCode::kUnsupportedFeature,
+          fmt::format("{}: cotenant does not carry this out yet; leave it out", member.name));
     }
   }
   core::CreateCluster command{body.string_or("clusterName", core::kDefaultCluster)};

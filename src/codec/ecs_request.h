@@ -1,7 +1,7 @@
 // ECS request bodies to core commands and queries.
 //
-// The body has passed check_input() (api_schema.h): kinds, required members, enums and bounds are right.
-// What is left are the rules between members. Errors name the member.
+// The body has passed check_input() (api_schema.h): kinds, required members, enums and bounds are
+// right. What is left are the rules between members. Errors name the member.
 #pragma once
 
 #include <optional>
@@ -22,15 +22,16 @@ struct Decoded {
 };
 
 base::Result<core::CreateCluster> decode_create_cluster(const Json& body);
-base::Result<Decoded<core::RegisterTaskDefinition>> decode_register_task_definition(const Json& body);
+base::Result<Decoded<core::RegisterTaskDefinition>> decode_register_task_definition(
+    const Json& body);
 base::Result<Decoded<core::RunTask>> decode_run_task(const Json& body);
 base::Result<core::StopTask> decode_stop_task(const Json& body);
 
 // The `cluster` member: a name or an ARN; `default` where there is none.
 base::Result<std::string> decode_cluster(const Json& body);
 
-// A list of names, ids or ARNs of one type. An ARN that names another cluster than `cluster` is kept as
-// a reference that will be missing.
+// A list of names, ids or ARNs of one type. An ARN that names another cluster than `cluster` is
+// kept as a reference that will be missing.
 base::Result<std::vector<base::ResourceRef>> decode_refs(const Json& body, std::string_view member,
                                                          std::string_view type);
 

@@ -11,15 +11,20 @@ namespace cotenant::codec {
 namespace {
 
 // ECS: seconds since the epoch, with a fraction.
-Json timestamp(base::TimeMs time_ms) { return Json(static_cast<double>(time_ms) / 1000.0); }
+Json timestamp(base::TimeMs time_ms) {
+  return Json(static_cast<double>(time_ms) / 1000.0);
+}
 
 void set_timestamp(Json& json, std::string_view member, base::TimeMs time_ms) {
   if (time_ms != 0) json.set(member, timestamp(time_ms));
 }
 
 Json integer_resource(std::string_view name, std::int64_t value) {
-  return Json::object(
-      {{"name", name}, {"type", "INTEGER"}, {"doubleValue", 0.0}, {"longValue", 0}, {"integerValue", value}});
+  return Json::object({{"name", name},
+                       {"type", "INTEGER"},
+                       {"doubleValue", 0.0},
+                       {"longValue", 0},
+                       {"integerValue", value}});
 }
 
 Json set_resource(std::string_view name, const std::vector<std::string>& values) {
@@ -156,9 +161,8 @@ Json encode_task(const base::ArnFormat& arns, const core::Task& task,
       .set("healthStatus", "UNKNOWN")
       .set("lastStatus", core::to_string(task.last_status))
       .set("launchType", "EC2")
-      .set("overrides",
-           Json::object({{"containerOverrides", encode_overrides(task.overrides)},
-                         {"inferenceAcceleratorOverrides", Json::array()}}))
+      .set("overrides", Json::object({{"containerOverrides", encode_overrides(task.overrides)},
+                                      {"inferenceAcceleratorOverrides", Json::array()}}))
       .set("tags", Json::array())
       .set("taskArn", arns.task(task.cluster, task.id))
       .set("taskDefinitionArn", arns.task_definition(task.family, task.revision))
@@ -191,15 +195,14 @@ Json encode_instance(const base::ArnFormat& arns, const core::Instance& instance
     attributes.push(std::move(attribute));
   }
   Json json = Json::object();
-  json.set("containerInstanceArn",
-           arns.container_instance(registration.cluster, registration.id))
+  json.set("containerInstanceArn", arns.container_instance(registration.cluster, registration.id))
       .set("version", instance.version)
       .set("versionInfo", Json::object({{"agentVersion", registration.agent_version},
                                         {"dockerVersion", registration.engine_version}}))
       .set("remainingResources", encode_resources(instance, instance.free_cpu_units(),
                                                   instance.free_memory_mib(), idle_gpus))
-      .set("registeredResources", encode_resources(instance, registration.cpu_units,
-                                                   registration.memory_mib, all_gpus))
+      .set("registeredResources",
+           encode_resources(instance, registration.cpu_units, registration.memory_mib, all_gpus))
       .set("status", core::to_string(instance.status))
       .set("agentConnected", instance.agent_connected)
       .set("runningTasksCount", counts.running)
@@ -224,7 +227,8 @@ Json encode_failure(const std::string& arn, const std::string& reason, const std
 }
 
 std::string encode_error(const base::Error& error) {
-  return Json::object({{"__type", base::error_name(error.code)}, {"message", error.message}}).dump();
+  return Json::object({{"__type", base::error_name(error.code)}, {"message", error.message}})
+      .dump();
 }
 
 }  // namespace cotenant::codec

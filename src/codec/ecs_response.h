@@ -1,4 +1,5 @@
-// Core values to ECS's JSON. Spellings and members: ECS API reference. Any thread; the values are copies.
+// Core values to ECS's JSON. Spellings and members: ECS API reference. Any thread; the values are
+// copies.
 #pragma once
 
 #include <string>

@@ -43,17 +43,19 @@ base::Result<core::GpuRequest> decode_whole(std::string_view value, const std::s
   if (is_fraction(value)) {
     return fail(with_gpu_documentation(
         {ErrorCode::kUnsupportedFeature,
-         fmt::format("{}: fractions of a GPU ('{}') are for hardware-partitioned GPUs, which cotenant "
-                     "does not offer yet; ask for a share with sharingStrategy.nvidiaMps.memory",
-                     path, value)}));
+         fmt::format(
+             "{}: fractions of a GPU ('{}') are for hardware-partitioned GPUs, which cotenant "
+             "does not offer yet; ask for a share with sharingStrategy.nvidiaMps.memory",
+             path, value)}));
   }
   int count = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
   if (error != std::errc() || end != value.data() + value.size() || count < 1 ||
       count > base::limits::kWholeGpusMax) {
-    return invalid_gpu(path, fmt::format("'{}' is not a number of GPUs; give a whole number from 1 to {} "
-                                     "or ALL, or share a GPU with sharingStrategy",
-                                     value, base::limits::kWholeGpusMax));
+    return invalid_gpu(path,
+                       fmt::format("'{}' is not a number of GPUs; give a whole number from 1 to {} "
+                                   "or ALL, or share a GPU with sharingStrategy",
+                                   value, base::limits::kWholeGpusMax));
   }
   return core::WholeGpus{count, false};
 }
@@ -61,36 +63,39 @@ base::Result<core::GpuRequest> decode_whole(std::string_view value, const std::s
 base::Result<core::GpuRequest> decode_shared(const Json& strategy, const std::string& path) {
   const Json* mps = strategy.find("nvidiaMps");
   if (mps == nullptr) {
-    return invalid_gpu(path, "must have exactly one member; give nvidiaMps {memory, maxComputePercent}");
+    return invalid_gpu(path,
+                       "must have exactly one member; give nvidiaMps {memory, maxComputePercent}");
   }
   const Json* memory = mps->find("memory");
   const std::string memory_path = path + ".nvidiaMps.memory";
   if (memory == nullptr) return invalid_gpu(memory_path, "is required: the GPU memory in MiB");
   if (memory->as_integer() < 1 || memory->as_integer() > base::limits::kGpuMemoryMibMax) {
-    return invalid_gpu(memory_path, fmt::format("must be from 1 to {} MiB, not {}",
-                                            base::limits::kGpuMemoryMibMax, memory->as_integer()));
+    return invalid_gpu(
+        memory_path, fmt::format("must be from 1 to {} MiB, not {}", base::limits::kGpuMemoryMibMax,
+                                 memory->as_integer()));
   }
   core::SharedGpu shared;
   shared.memory_mib = memory->as_integer();
   if (const Json* percent = mps->find("maxComputePercent")) {
     if (percent->as_integer() < 1 || percent->as_integer() > 100) {
       return invalid_gpu(path + ".nvidiaMps.maxComputePercent",
-                     fmt::format("must be from 1 to 100, not {}", percent->as_integer()));
+                         fmt::format("must be from 1 to 100, not {}", percent->as_integer()));
     }
     shared.compute_percent = static_cast<int>(percent->as_integer());
   }
   return shared;
 }
 
-base::Result<core::GpuRequest> decode_requirement(const Json& requirement, const std::string& path) {
+base::Result<core::GpuRequest> decode_requirement(const Json& requirement,
+                                                  const std::string& path) {
   const std::string type = requirement.string_or("type", "");
   const Json* value = requirement.find("value");
   const Json* strategy = requirement.find("sharingStrategy");
   if (type != "GPU") {
     if (strategy != nullptr) {
-      return invalid_gpu(path + ".sharingStrategy",
-                     fmt::format("is only for type GPU, not {}; leave it out or set type to GPU",
-                                 type));
+      return invalid_gpu(
+          path + ".sharingStrategy",
+          fmt::format("is only for type GPU, not {}; leave it out or set type to GPU", type));
     }
     return fail(with_gpu_documentation(
         {ErrorCode::kUnsupportedFeature,
@@ -98,13 +103,15 @@ base::Result<core::GpuRequest> decode_requirement(const Json& requirement, const
                      type)}));
   }
   if (value != nullptr && strategy != nullptr) {
-    return invalid_gpu(path, "has both value and sharingStrategy; give value for whole GPUs, or "
-                         "sharingStrategy for a share of one, not both");
+    return invalid_gpu(path,
+                       "has both value and sharingStrategy; give value for whole GPUs, or "
+                       "sharingStrategy for a share of one, not both");
   }
   if (value != nullptr) return decode_whole(value->as_string(), path + ".value");
   if (strategy != nullptr) return decode_shared(*strategy, path + ".sharingStrategy");
-  return invalid_gpu(path, "has neither value nor sharingStrategy; give value for whole GPUs, or "
-                       "sharingStrategy for a share of one");
+  return invalid_gpu(path,
+                     "has neither value nor sharingStrategy; give value for whole GPUs, or "
+                     "sharingStrategy for a share of one");
 }
 
 bool contains(const std::vector<std::string>& list, std::string_view item) {
@@ -113,9 +120,9 @@ bool contains(const std::vector<std::string>& list, std::string_view item) {
 
 // The platform sets these for a sharing container, so the definition's values are lost.
 std::vector<std::string> environment_warnings(const core::TaskDefinition& definition) {
-  constexpr std::array<std::string_view, 3> kPlatformNames = {
-      "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
-      "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"};
+  constexpr std::array<std::string_view, 3> kPlatformNames = {"CUDA_MPS_PIPE_DIRECTORY",
+                                                              "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
+                                                              "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"};
   std::vector<std::string> warnings;
   for (std::size_t i = 0; i < definition.containers.size(); ++i) {
     const core::ContainerDefinition& container = definition.containers[i];
@@ -137,7 +144,9 @@ std::vector<std::string> environment_warnings(const core::TaskDefinition& defini
 }  // namespace
 
 std::string_view gpu_documentation(std::string_view path) {
-  const auto names = [&](std::string_view part) { return path.find(part) != std::string_view::npos; };
+  const auto names = [&](std::string_view part) {
+    return path.find(part) != std::string_view::npos;
+  };
   if (names("nvidiaMps")) return kMpsDoc;
   if (names("sharingStrategy")) return kSharingDoc;
   if (names("resourceRequirements") && names(".value")) return kGpuGuideDoc;
@@ -157,8 +166,9 @@ base::Result<core::GpuRequest> decode_gpu_request(const Json& requirements,
   const Json::Array& list = requirements.as_array();
   if (list.empty()) return core::NoGpu{};
   if (list.size() > 1) {
-    return invalid_gpu(path, "a container takes at most one requirement: a share of exactly one GPU, or "
-                         "whole GPUs by count; merge them into one");
+    return invalid_gpu(path,
+                       "a container takes at most one requirement: a share of exactly one GPU, or "
+                       "whole GPUs by count; merge them into one");
   }
   return decode_requirement(list.front(), path + "[0]");
 }
@@ -182,31 +192,32 @@ base::Result<std::vector<std::string>> check_task_gpu_rules(
     return fmt::format("containerDefinitions[{}].resourceRequirements[0]", container);
   };
   if (shared && whole) {
-    return invalid_gpu(requirement_path(std::max(*shared, *whole)),
-                   fmt::format("container '{}' shares a GPU and container '{}' takes whole ones; all "
-                               "containers of a task that ask for a GPU must use the same option, "
-                               "sharingStrategy or value",
-                               definition.containers[*shared].name,
-                               definition.containers[*whole].name));
+    return invalid_gpu(
+        requirement_path(std::max(*shared, *whole)),
+        fmt::format("container '{}' shares a GPU and container '{}' takes whole ones; all "
+                    "containers of a task that ask for a GPU must use the same option, "
+                    "sharingStrategy or value",
+                    definition.containers[*shared].name, definition.containers[*whole].name));
   }
   if (all && whole_containers > 1) {
-    return invalid_gpu(requirement_path(*all) + ".value",
-                   "ALL takes every GPU of the instance, so no other container of the task can have "
-                   "one; give counts instead");
+    return invalid_gpu(
+        requirement_path(*all) + ".value",
+        "ALL takes every GPU of the instance, so no other container of the task can have "
+        "one; give counts instead");
   }
   if (!shared) return std::vector<std::string>{};
   for (const std::string_view launch : {"FARGATE", "EXTERNAL"}) {
     if (contains(compatibilities, launch)) {
       return invalid_gpu(requirement_path(*shared) + ".sharingStrategy",
-                     fmt::format("is not possible with requiresCompatibilities {}; use EC2 or "
-                                 "MANAGED_INSTANCES, or leave requiresCompatibilities out",
-                                 launch));
+                         fmt::format("is not possible with requiresCompatibilities {}; use EC2 or "
+                                     "MANAGED_INSTANCES, or leave requiresCompatibilities out",
+                                     launch));
     }
   }
   if (definition.network_mode == core::NetworkMode::kHost) {
     return invalid_gpu(requirement_path(*shared) + ".sharingStrategy",
-                   "is not possible with networkMode host, from which a tenant would reach the "
-                   "control plane; use bridge or none");
+                       "is not possible with networkMode host, from which a tenant would reach the "
+                       "control plane; use bridge or none");
   }
   return environment_warnings(definition);
 }

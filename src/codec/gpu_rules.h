@@ -1,5 +1,6 @@
 // The rules about asking for a GPU (ECS API reference, ResourceRequirement, SharingStrategy and
-// NvidiaMpsAllocation). Each refusal names the member, the remedy and the documentation it rests on.
+// NvidiaMpsAllocation). Each refusal names the member, the remedy and the documentation it rests
+// on.
 #pragma once
 
 #include <string>
@@ -13,7 +14,8 @@
 
 namespace cotenant::codec {
 
-// The documentation that a rule about the member at `path` rests on; empty when it is not about GPUs.
+// The documentation that a rule about the member at `path` rests on; empty when it is not about
+// GPUs.
 std::string_view gpu_documentation(std::string_view path);
 
 // Adds that address to the message of an error whose member is about GPUs.
@@ -21,10 +23,11 @@ base::Error with_gpu_documentation(base::Error error);
 
 // `resourceRequirements` of one container; `path` leads to it, e.g.
 // "containerDefinitions[0].resourceRequirements". Errors: kInvalidParameter, kUnsupportedFeature.
-base::Result<core::GpuRequest> decode_gpu_request(const Json& requirements, const std::string& path);
+base::Result<core::GpuRequest> decode_gpu_request(const Json& requirements,
+                                                  const std::string& path);
 
-// The rules that concern the whole task: no mix of options, sharing not with FARGATE or EXTERNAL nor
-// with the host's network, ALL alone. Returns warnings.
+// The rules that concern the whole task: no mix of options, sharing not with FARGATE or EXTERNAL
+// nor with the host's network, ALL alone. Returns warnings.
 base::Result<std::vector<std::string>> check_task_gpu_rules(
     const core::TaskDefinition& definition, const std::vector<std::string>& compatibilities);
 

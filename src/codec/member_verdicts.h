@@ -1,5 +1,6 @@
-// What becomes of each member that ECS knows: carried out, stored and shown with a warning, or refused
-// by name. A member that would change what the program does if it were ignored is never ignored.
+// What becomes of each member that ECS knows: carried out, stored and shown with a warning, or
+// refused by name. A member that would change what the program does if it were ignored is never
+// ignored.
 #pragma once
 
 #include <string>
@@ -26,8 +27,9 @@ const std::vector<MemberVerdict>& run_task_members();
 const std::vector<MemberVerdict>& task_override_members();
 const std::vector<MemberVerdict>& container_override_members();
 
-// Applies a table to an object. Values without effect (null, false, empty list, object or string) count
-// as absent. Appends warnings; the error is UnsupportedFeatureException naming prefix + member.
+// Applies a table to an object. Values without effect (null, false, empty list, object or string)
+// count as absent. Appends warnings; the error is UnsupportedFeatureException naming prefix +
+// member.
 base::Status apply_verdicts(const std::vector<MemberVerdict>& table, const Json& object,
                             const std::string& prefix, std::vector<std::string>& warnings);
 

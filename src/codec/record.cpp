@@ -16,7 +16,9 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
-Json versioned() { return Json::object({{"v", kRecordSchemaVersion}}); }
+Json versioned() {
+  return Json::object({{"v", kRecordSchemaVersion}});
+}
 
 Json encode_cluster(const core::Cluster& cluster) {
   Json json = versioned();
@@ -247,7 +249,8 @@ base::Status decode_one(const std::string& key, const Json& json, core::State& s
 // A task whose instance, definition or GPUs are not there cannot be accounted for.
 base::Status check_references(const core::State& state, const core::Task& task) {
   const auto missing = [&](std::string_view what) {
-    return fail(ErrorCode::kProtocol, fmt::format("record task/{}: its {} has no record", task.id, what));
+    return fail(ErrorCode::kProtocol,
+                fmt::format("record task/{}: its {} has no record", task.id, what));
   };
   const core::TaskDefinitionPtr definition =
       core::find_definition(state, task.family, task.revision);
@@ -284,9 +287,9 @@ base::Status check_room(const core::State& state, const core::Task& task) {
   }
   for (const std::string& uuid : uuids) {
     const std::size_t gpu = *ledger.find(uuid);
-    const auto refusal = need.is_shared() ? ledger.refuses_share(gpu, need.shared_memory_mib,
-                                                                 need.shared_containers)
-                                          : ledger.refuses_whole(gpu);
+    const auto refusal =
+        need.is_shared() ? ledger.refuses_share(gpu, need.shared_memory_mib, need.shared_containers)
+                         : ledger.refuses_whole(gpu);
     if (refusal) return wrong(fmt::format("GPU {} has no room for it beside other tasks", uuid));
   }
   return {};
@@ -349,8 +352,7 @@ base::Result<core::State> decode_records(const std::map<std::string, std::string
     if (json && !json->is_object()) json = fail(ErrorCode::kProtocol, "must be an object");
     const base::Status status = json ? decode_one(key, *json, state) : fail(json.error());
     if (!status) {
-      return fail(ErrorCode::kProtocol,
-                  fmt::format("record {}: {}", key, status.error().message));
+      return fail(ErrorCode::kProtocol, fmt::format("record {}: {}", key, status.error().message));
     }
   }
   for (const auto& [id, task] : state.tasks) {

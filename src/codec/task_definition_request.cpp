@@ -75,7 +75,8 @@ base::Status check_log_configuration(const Json& json, const std::string& path,
                             path, driver));
   }
   warnings.push_back(fmt::format(
-      "{}logConfiguration: awslogs is stored and shown; logs stay with the container engine", path));
+      "{}logConfiguration: awslogs is stored and shown; logs stay with the container engine",
+      path));
   return {};
 }
 
@@ -87,8 +88,7 @@ base::Result<core::ContainerDefinition> decode_container(const Json& json, const
   core::ContainerDefinition container;
   container.name = json.string_or("name", "");
   if (!base::is_ecs_name(container.name)) {
-    return invalid(path + "name",
-                   "is required: 1 to 255 letters, digits, hyphens and underscores");
+    return invalid(path + "name", "is required: 1 to 255 letters, digits, hyphens and underscores");
   }
   container.image = json.string_or("image", "");
   if (container.image.empty()) return invalid(path + "image", "is required: the image to run");
@@ -104,9 +104,10 @@ base::Result<core::ContainerDefinition> decode_container(const Json& json, const
   if (const Json* labels = json.find("dockerLabels")) {
     for (const Json::Member& label : labels->as_object()) {
       if (label.name.rfind("cotenant.", 0) == 0) {
-        return invalid(path + "dockerLabels",
-                       fmt::format("'{}' begins with 'cotenant.', which is cotenant's own; rename it",
-                                   label.name));
+        return invalid(
+            path + "dockerLabels",
+            fmt::format("'{}' begins with 'cotenant.', which is cotenant's own; rename it",
+                        label.name));
       }
       container.docker_labels[label.name] = label.value.as_string();
     }
@@ -131,10 +132,10 @@ base::Status check_compatibilities(const std::vector<std::string>& compatibiliti
   bool fargate_only = !compatibilities.empty();
   for (const std::string& launch : compatibilities) {
     fargate_only = fargate_only && launch == "FARGATE";
-    warnings.push_back(
-        fmt::format("requiresCompatibilities: {} is stored and shown; tasks run on the cluster's own "
-                    "container instances",
-                    launch));
+    warnings.push_back(fmt::format(
+        "requiresCompatibilities: {} is stored and shown; tasks run on the cluster's own "
+        "container instances",
+        launch));
   }
   if (!fargate_only) return {};
   return fail(ErrorCode::kUnsupportedFeature,
@@ -145,8 +146,9 @@ base::Status check_compatibilities(const std::vector<std::string>& compatibiliti
 base::Result<core::NetworkMode> decode_network_mode(const Json& body) {
   const std::string text = body.string_or("networkMode", "bridge");
   if (const auto mode = core::parse_network_mode(text)) return *mode;
-  return fail(ErrorCode::kUnsupportedFeature,
-              fmt::format("networkMode: {} is not carried out yet; use bridge, host or none", text));
+  return fail(
+      ErrorCode::kUnsupportedFeature,
+      fmt::format("networkMode: {} is not carried out yet; use bridge, host or none", text));
 }
 
 // The value with only the members that ECS's model has, at every depth.
@@ -178,7 +180,8 @@ std::string document_text(const Json& body) {
   for (Json container : document.array_or_empty("containerDefinitions")) {
     if (container.find("cpu") == nullptr) container.set("cpu", 0);
     if (container.find("essential") == nullptr) container.set("essential", true);
-    for (const std::string_view list : {"environment", "mountPoints", "portMappings", "volumesFrom"}) {
+    for (const std::string_view list :
+         {"environment", "mountPoints", "portMappings", "volumesFrom"}) {
       if (container.find(list) == nullptr) container.set(list, Json::array());
     }
     containers.push(std::move(container));
@@ -210,9 +213,9 @@ base::Result<Decoded<core::RegisterTaskDefinition>> decode_register_task_definit
 
   const Json::Array& containers = body.array_or_empty("containerDefinitions");
   if (containers.empty() || containers.size() > base::limits::kContainersPerTask) {
-    return invalid("containerDefinitions", fmt::format("must have from 1 to {} containers, not {}",
-                                                       base::limits::kContainersPerTask,
-                                                       containers.size()));
+    return invalid("containerDefinitions",
+                   fmt::format("must have from 1 to {} containers, not {}",
+                               base::limits::kContainersPerTask, containers.size()));
   }
   std::set<std::string> names;
   bool any_essential = false;
@@ -221,8 +224,8 @@ base::Result<Decoded<core::RegisterTaskDefinition>> decode_register_task_definit
     auto container = decode_container(containers[i], path, decoded.warnings);
     if (!container) return fail(container.error());
     if (!names.insert(container->name).second) {
-      return invalid(path + "name", fmt::format("'{}' stands twice; names are unique in a task",
-                                                container->name));
+      return invalid(path + "name",
+                     fmt::format("'{}' stands twice; names are unique in a task", container->name));
     }
     any_essential = any_essential || container->essential;
     definition.containers.push_back(std::move(*container));

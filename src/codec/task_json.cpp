@@ -85,8 +85,10 @@ base::Result<std::vector<core::ContainerOverride>> decode_overrides(const Json::
   for (const Json& item : array) {
     core::ContainerOverride entry;
     entry.name = item.string_or("name", "");
-    if (entry.name.empty()) return fail(ErrorCode::kProtocol, "containerOverrides: a name is missing");
-    if (item.find("command") != nullptr) entry.command = decode_strings(item.array_or_empty("command"));
+    if (entry.name.empty())
+      return fail(ErrorCode::kProtocol, "containerOverrides: a name is missing");
+    if (item.find("command") != nullptr)
+      entry.command = decode_strings(item.array_or_empty("command"));
     entry.environment = decode_environment(item.array_or_empty("environment"));
     overrides.push_back(std::move(entry));
   }

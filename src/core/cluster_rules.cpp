@@ -19,9 +19,10 @@ Result<Outcome> create_cluster(State& state, const CreateCluster& command, const
   outcome.reply = ClusterReply{command.name};
   if (state.clusters.count(command.name) > 0) return outcome;
   if (state.clusters.size() >= base::limits::kClusters) {
-    return base::fail(base::ErrorCode::kLimitExceeded,
-                      fmt::format("clusterName: there are {} clusters already, the most there can be",
-                                  base::limits::kClusters));
+    return base::fail(
+        base::ErrorCode::kLimitExceeded,
+        fmt::format("clusterName: there are {} clusters already, the most there can be",
+                    base::limits::kClusters));
   }
   state.clusters.emplace(command.name, Cluster{command.name, context.now_ms});
   outcome.effects.changed_records.insert({RecordKind::kCluster, command.name});

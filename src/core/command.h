@@ -1,4 +1,5 @@
-// What can be asked of the core, and what it answers. Everything that changes State is one of these.
+// What can be asked of the core, and what it answers. Everything that changes State is one of
+// these.
 #pragma once
 
 #include <optional>
@@ -77,7 +78,6 @@ struct RunTaskReply {
 struct TaskReply {
   std::string task_id;
 };
-using Reply =
-    std::variant<NoReply, ClusterReply, TaskDefinitionReply, RunTaskReply, TaskReply>;
+using Reply = std::variant<NoReply, ClusterReply, TaskDefinitionReply, RunTaskReply, TaskReply>;
 
 }  // namespace cotenant::core

@@ -110,12 +110,11 @@ std::optional<GpuRefusal> GpuLedger::refuses_whole(std::size_t gpu) const {
   return GpuRefusal::kBusy;
 }
 
-void GpuLedger::reserve_share(std::size_t gpu, const std::string& task_id,
-                              std::int64_t memory_mib, int containers) {
+void GpuLedger::reserve_share(std::size_t gpu, const std::string& task_id, std::int64_t memory_mib,
+                              int containers) {
   COTENANT_ASSERT(memory_mib > 0 && containers > 0);
   COTENANT_ASSERT(!refuses_share(gpu, memory_mib, containers));
-  const bool fresh =
-      slot(gpu).shares.emplace(task_id, Share{memory_mib, containers}).second;
+  const bool fresh = slot(gpu).shares.emplace(task_id, Share{memory_mib, containers}).second;
   COTENANT_ASSERT(fresh);
 }
 

@@ -1,7 +1,8 @@
 // Who holds what of the GPUs of one instance. The only place that decides whether a GPU has room.
 //
-// Invariants (asserted): the shares on a GPU never exceed its memory; a GPU's mode is never mixed; the
-// containers on a GPU never exceed its client slots less one. A value type, pure; copy it for what-if.
+// Invariants (asserted): the shares on a GPU never exceed its memory; a GPU's mode is never mixed;
+// the containers on a GPU never exceed its client slots less one. A value type, pure; copy it for
+// what-if.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ struct GpuDevice {
   std::string model;
   // What it offers to shares. Nothing: its memory cannot be read, it takes whole-GPU work only.
   std::optional<std::int64_t> memory_mib;
-  // Client contexts that MPS serves on it (MPS documentation: 48 on Volta and newer, 60 from CUDA 13.1
-  // on, 16 before Volta).
+  // Client contexts that MPS serves on it (MPS documentation: 48 on Volta and newer, 60 from CUDA
+  // 13.1 on, 16 before Volta).
   int client_slots = 0;
   friend bool operator==(const GpuDevice&, const GpuDevice&) = default;
 };
@@ -69,7 +70,7 @@ class GpuLedger {
   };
   struct Slot {
     GpuDevice device;
-    std::map<std::string, Share> shares;     // by task id
+    std::map<std::string, Share> shares;      // by task id
     std::optional<std::string> dedicated_to;  // a task id
   };
 

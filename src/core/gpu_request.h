@@ -28,8 +28,8 @@ struct SharedGpu {
 
 using GpuRequest = std::variant<NoGpu, WholeGpus, SharedGpu>;
 
-// A task's need: its sharing containers go onto one GPU, which must have room for their sum; or whole
-// GPUs; or nothing. Registration has made sure that a task does not mix.
+// A task's need: its sharing containers go onto one GPU, which must have room for their sum; or
+// whole GPUs; or nothing. Registration has made sure that a task does not mix.
 struct TaskGpuNeed {
   std::int64_t shared_memory_mib = 0;
   int shared_containers = 0;

@@ -14,10 +14,11 @@ base::Status check_same_gpus(const Instance& known, const InstanceRegistration& 
   if (known.registration.gpus == now.gpus) return {};
   for (std::size_t gpu = 0; gpu < known.gpus.size(); ++gpu) {
     if (known.gpus.mode(gpu) == SharingMode::kIdle) continue;
-    return fail(ErrorCode::kInvalidParameter,
-                fmt::format("instance {}: its GPUs have changed while GPU {} holds {} container(s); "
-                            "stop them first, or restore the GPUs as they were registered",
-                            now.id, known.gpus.device(gpu).uuid, known.gpus.container_count(gpu)));
+    return fail(
+        ErrorCode::kInvalidParameter,
+        fmt::format("instance {}: its GPUs have changed while GPU {} holds {} container(s); "
+                    "stop them first, or restore the GPUs as they were registered",
+                    now.id, known.gpus.device(gpu).uuid, known.gpus.container_count(gpu)));
   }
   return {};
 }

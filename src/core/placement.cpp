@@ -128,9 +128,9 @@ tl::expected<Placement, PlacementRefusal> place(const std::vector<const Instance
   }
   if (best) return std::move(best->placement);
 
-  const bool infeasible = std::none_of(
-      instances.begin(), instances.end(),
-      [&](const Instance* instance) { return fits_when_empty(*instance, need); });
+  const bool infeasible =
+      std::none_of(instances.begin(), instances.end(),
+                   [&](const Instance* instance) { return fits_when_empty(*instance, need); });
   return tl::unexpected<PlacementRefusal>(explain_refusal(failed, need, infeasible));
 }
 

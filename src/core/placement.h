@@ -1,15 +1,15 @@
 // Where a task goes: feasible -> rank -> select, and why not when it goes nowhere.
 //
-// One pure function for live scheduling, explain and replay. Same input, same answer: ties go to the
-// lowest registration number, then the lowest GPU index.
+// One pure function for live scheduling, explain and replay. Same input, same answer: ties go to
+// the lowest registration number, then the lowest GPU index.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include <tl/expected.hpp>
 #include "core/instance.h"
 #include "core/task_definition.h"
-#include <tl/expected.hpp>
 
 namespace cotenant::core {
 

@@ -54,8 +54,7 @@ std::optional<NearestGpu> nearest_gpu_for_share(const std::vector<FailedInstance
     for (std::size_t gpu = 0; gpu < ledger.size(); ++gpu) {
       const auto refusal =
           ledger.refuses_share(gpu, need.shared_memory_mib, need.shared_containers);
-      const bool shareable =
-          refusal == GpuRefusal::kMemory || refusal == GpuRefusal::kClientSlots;
+      const bool shareable = refusal == GpuRefusal::kMemory || refusal == GpuRefusal::kClientSlots;
       const std::int64_t score = shareable ? ledger.remaining_mib(gpu) : -1;
       if (!best || score > best_score) {
         best = NearestGpu{entry.instance, gpu};
@@ -95,8 +94,8 @@ std::string share_obstacle(const GpuLedger& ledger, std::size_t gpu, const TaskG
       const std::string holders = ledger.mode(gpu) == SharingMode::kIdle
                                       ? std::string()
                                       : ", the rest held by task " + holders_text(ledger, gpu);
-      return fmt::format("has {} of {} MiB left{}: {} MiB missing", left_mib,
-                         ledger.total_mib(gpu), holders, need.shared_memory_mib - left_mib);
+      return fmt::format("has {} of {} MiB left{}: {} MiB missing", left_mib, ledger.total_mib(gpu),
+                         holders, need.shared_memory_mib - left_mib);
     }
     case GpuRefusal::kClientSlots:
       return fmt::format("has {} of {} MPS client slots taken (one stays free for the probe)",
@@ -112,9 +111,8 @@ std::string whole_obstacle(const GpuLedger& ledger, std::size_t gpu) {
     return fmt::format("is DEDICATED to task {}", holders_text(ledger, gpu));
   }
   return fmt::format("is shared (NVIDIA_MPS): {} container(s) hold {} of {} MiB, task {}",
-                     ledger.container_count(gpu),
-                     ledger.total_mib(gpu) - ledger.remaining_mib(gpu), ledger.total_mib(gpu),
-                     holders_text(ledger, gpu));
+                     ledger.container_count(gpu), ledger.total_mib(gpu) - ledger.remaining_mib(gpu),
+                     ledger.total_mib(gpu), holders_text(ledger, gpu));
 }
 
 std::string share_text(const std::optional<NearestGpu>& nearest, const TaskGpuNeed& need) {
@@ -130,15 +128,16 @@ std::string share_text(const std::optional<NearestGpu>& nearest, const TaskGpuNe
 
 std::string whole_text(const Instance& instance, const TaskGpuNeed& need) {
   const GpuLedger& ledger = instance.gpus;
-  const std::string wanted =
-      need.whole_all ? std::string("all GPUs of an instance idle")
-                     : fmt::format("{} idle GPU(s) on one instance", need.whole_count);
-  std::string text = fmt::format("the task needs {}; nearest is instance {}, which has {} of {} GPUs idle",
-                                 wanted, instance.registration.id, ledger.idle_count(),
-                                 ledger.size());
+  const std::string wanted = need.whole_all
+                                 ? std::string("all GPUs of an instance idle")
+                                 : fmt::format("{} idle GPU(s) on one instance", need.whole_count);
+  std::string text =
+      fmt::format("the task needs {}; nearest is instance {}, which has {} of {} GPUs idle", wanted,
+                  instance.registration.id, ledger.idle_count(), ledger.size());
   if (const auto gpu = least_busy_gpu(ledger)) {
     const GpuDevice& device = ledger.device(*gpu);
-    text += fmt::format(": GPU {} ({}) {}", device.uuid, device.model, whole_obstacle(ledger, *gpu));
+    text +=
+        fmt::format(": GPU {} ({}) {}", device.uuid, device.model, whole_obstacle(ledger, *gpu));
   }
   return text;
 }
@@ -156,11 +155,11 @@ std::string shortfall_text(const Instance& instance, PlacementTest test, const T
                          instance.registration.cpu_units,
                          need.cpu_units - instance.free_cpu_units());
     case PlacementTest::kMemory:
-      return fmt::format("the task needs {} MiB of memory; instance {} has {} of {} MiB left: {} "
-                         "MiB missing",
-                         need.memory_mib, id, instance.free_memory_mib(),
-                         instance.registration.memory_mib,
-                         need.memory_mib - instance.free_memory_mib());
+      return fmt::format(
+          "the task needs {} MiB of memory; instance {} has {} of {} MiB left: {} "
+          "MiB missing",
+          need.memory_mib, id, instance.free_memory_mib(), instance.registration.memory_mib,
+          need.memory_mib - instance.free_memory_mib());
     case PlacementTest::kGpu:
       break;
   }
@@ -190,7 +189,8 @@ std::string_view verdict_text(const PlacementRefusal& refusal) {
   if (refusal.infeasible) {
     return "Infeasible (no instance of this cluster could run it even when empty)";
   }
-  if (refusal.test == PlacementTest::kAgent) return "NoFit (no agent that could run it is connected)";
+  if (refusal.test == PlacementTest::kAgent)
+    return "NoFit (no agent that could run it is connected)";
   return "NoFit (it would fit on an emptier cluster)";
 }
 

@@ -1,6 +1,7 @@
 // The rules, as one function: state and command in, reply and effects out.
 //
-// Pure: time and randomness come in with the context. On an error the state is untouched. Not thread
+// Pure: time and randomness come in with the context. On an error the state is untouched. Not
+// thread
 // safe: one thread owns the state.
 #pragma once
 

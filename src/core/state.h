@@ -34,7 +34,7 @@ struct TaskFailure {
 
 // What a clientToken answered, so that a repeated call gets the same answer.
 struct ClientToken {
-  std::string key;  // cluster and token
+  std::string key;         // cluster and token
   std::string parameters;  // a digest of the call's other members
   base::TimeMs created_at_ms = 0;
   std::vector<std::string> task_ids;
@@ -65,11 +65,12 @@ std::vector<const Instance*> active_instances(const State& state, const std::str
 
 // What the agent should do about a task that holds its reservation.
 DesiredTask desired_task(const State& state, const Task& task);
-// Everything the agent of this instance should run or stop. Tasks that are STOPPED are not among them.
+// Everything the agent of this instance should run or stop. Tasks that are STOPPED are not among
+// them.
 std::vector<DesiredTask> desired_tasks(const State& state, const std::string& instance_id);
 
-// Takes what the task needs on its instance, or gives it back. A task that holds a reservation has taken
-// it exactly once; after a load from the store, reserve() is called for each such task.
+// Takes what the task needs on its instance, or gives it back. A task that holds a reservation has
+// taken it exactly once; after a load from the store, reserve() is called for each such task.
 void reserve(State& state, const Task& task);
 void release(State& state, const Task& task);
 

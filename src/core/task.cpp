@@ -42,12 +42,18 @@ std::optional<Enum> value_of(const Names<Enum, N>& names, std::string_view text)
 
 }  // namespace
 
-std::string_view to_string(TaskStatus status) { return name_of(kTaskStatusNames, status); }
+std::string_view to_string(TaskStatus status) {
+  return name_of(kTaskStatusNames, status);
+}
 std::string_view to_string(ContainerStatus status) {
   return name_of(kContainerStatusNames, status);
 }
-std::string_view to_string(DesiredStatus status) { return name_of(kDesiredStatusNames, status); }
-std::string_view to_string(StopCode code) { return name_of(kStopCodeNames, code); }
+std::string_view to_string(DesiredStatus status) {
+  return name_of(kDesiredStatusNames, status);
+}
+std::string_view to_string(StopCode code) {
+  return name_of(kStopCodeNames, code);
+}
 
 std::optional<TaskStatus> parse_task_status(std::string_view text) {
   return value_of(kTaskStatusNames, text);

@@ -1,4 +1,5 @@
-// A task and its containers: status ladders, stop codes, reasons. Spellings: ECS API reference, Task.
+// A task and its containers: status ladders, stop codes, reasons. Spellings: ECS API reference,
+// Task.
 #pragma once
 
 #include <cstdint>
@@ -69,9 +70,11 @@ struct Task {
   base::TimeMs stopped_at_ms = 0;            // 0: not yet
 };
 
-// Whether the task holds its reservation: until the agent has reported every container gone, whatever
-// was asked for in the meantime.
-inline bool holds_reservation(const Task& task) { return task.last_status != TaskStatus::kStopped; }
+// Whether the task holds its reservation: until the agent has reported every container gone,
+// whatever was asked for in the meantime.
+inline bool holds_reservation(const Task& task) {
+  return task.last_status != TaskStatus::kStopped;
+}
 
 TaskContainer* find_container(Task& task, std::string_view name);
 

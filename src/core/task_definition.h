@@ -1,5 +1,5 @@
-// A registered task definition, as far as cotenant carries it out. What it only stores and shows again
-// stands in `document`.
+// A registered task definition, as far as cotenant carries it out. What it only stores and shows
+// again stands in `document`.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +52,8 @@ struct TaskDefinition {
   std::vector<std::string> warnings;
 };
 
-// What a task of this definition reserves on an instance. Memory: memoryReservation where given, else
-// memory (ECS API reference, ContainerDefinition).
+// What a task of this definition reserves on an instance. Memory: memoryReservation where given,
+// else memory (ECS API reference, ContainerDefinition).
 struct TaskNeed {
   std::int64_t cpu_units = 0;
   std::int64_t memory_mib = 0;

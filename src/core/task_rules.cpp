@@ -16,16 +16,16 @@ using base::ErrorCode;
 using base::fail;
 
 Result<TaskDefinitionPtr> require_definition(const State& state,
-                                                 const base::TaskDefinitionRef& ref) {
+                                             const base::TaskDefinitionRef& ref) {
   const TaskDefinitionPtr definition = ref.revision
                                            ? find_definition(state, ref.family, *ref.revision)
                                            : latest_definition(state, ref.family);
   if (definition != nullptr) return definition;
   const std::string name =
       ref.revision ? fmt::format("{}:{}", ref.family, *ref.revision) : ref.family;
-  return fail(ErrorCode::kClient,
-              fmt::format("taskDefinition: '{}' is not registered; RegisterTaskDefinition makes it",
-                          name));
+  return fail(
+      ErrorCode::kClient,
+      fmt::format("taskDefinition: '{}' is not registered; RegisterTaskDefinition makes it", name));
 }
 
 base::Status check_overrides(const TaskDefinition& definition,
@@ -44,8 +44,8 @@ base::Status check_overrides(const TaskDefinition& definition,
   return {};
 }
 
-// Hands the placement's GPUs to the task's containers: all sharing containers get the one GPU; whole
-// GPUs are dealt out in the order of the containers.
+// Hands the placement's GPUs to the task's containers: all sharing containers get the one GPU;
+// whole GPUs are dealt out in the order of the containers.
 std::vector<TaskContainer> make_containers(const TaskDefinition& definition,
                                            const Placement& placement, const GpuLedger& ledger,
                                            base::Prng& prng) {
@@ -117,11 +117,10 @@ bool observe_container(TaskContainer& container, const ContainerObservation& see
   updated.reason = shortened_reason(seen.reason);
   if (!seen.runtime_id.empty()) updated.runtime_id = seen.runtime_id;
   if (!seen.image_digest.empty()) updated.image_digest = seen.image_digest;
-  const bool changed = updated.status != container.status ||
-                       updated.exit_code != container.exit_code ||
-                       updated.reason != container.reason ||
-                       updated.runtime_id != container.runtime_id ||
-                       updated.image_digest != container.image_digest;
+  const bool changed =
+      updated.status != container.status || updated.exit_code != container.exit_code ||
+      updated.reason != container.reason || updated.runtime_id != container.runtime_id ||
+      updated.image_digest != container.image_digest;
   container = std::move(updated);
   return changed;
 }
@@ -143,7 +142,8 @@ void end_if_essential_stopped(Task& task, const TaskDefinition& definition, base
   }
 }
 
-// The task stands where its least advanced container stands (a stopped one has been through RUNNING).
+// The task stands where its least advanced container stands (a stopped one has been through
+// RUNNING).
 TaskStatus ladder(const Task& task) {
   const auto all = [&](ContainerStatus at_least) {
     return std::all_of(task.containers.begin(), task.containers.end(),
@@ -154,7 +154,8 @@ TaskStatus ladder(const Task& task) {
   return all(ContainerStatus::kRunning) ? TaskStatus::kRunning : TaskStatus::kPending;
 }
 
-// Moves the task to where its containers stand; one whose containers are all gone gives back what it held.
+// Moves the task to where its containers stand; one whose containers are all gone gives back what
+// it held.
 void settle(State& state, Task& task, base::TimeMs now_ms) {
   const TaskStatus next = std::max(task.last_status, ladder(task));
   if (next >= TaskStatus::kRunning && task.started_at_ms == 0 &&
@@ -191,10 +192,11 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
       return outcome;
     }
     if (state.client_tokens.size() >= base::limits::kClientTokens) {
-      return fail(ErrorCode::kThrottling,
-                  fmt::format("clientToken: {} tokens are remembered already; call without a token, "
-                              "or later",
-                              base::limits::kClientTokens));
+      return fail(
+          ErrorCode::kThrottling,
+          fmt::format("clientToken: {} tokens are remembered already; call without a token, "
+                      "or later",
+                      base::limits::kClientTokens));
     }
   }
 
@@ -204,10 +206,11 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
     return fail(status.error());
   }
   if (active_instances(state, command.cluster).empty()) {
-    return fail(ErrorCode::kInvalidParameter,
-                fmt::format("cluster: No Container Instances were found in your cluster '{}'; start "
-                            "an agent that joins it",
-                            command.cluster));
+    return fail(
+        ErrorCode::kInvalidParameter,
+        fmt::format("cluster: No Container Instances were found in your cluster '{}'; start "
+                    "an agent that joins it",
+                    command.cluster));
   }
 
   COTENANT_ASSERT(command.count >= 1 && command.count <= base::limits::kRunTaskCountMax);
@@ -231,8 +234,8 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
   }
   // A call that placed nothing may be tried again with the same token.
   if (!command.client_token.empty() && !reply.task_ids.empty()) {
-    ClientToken token{token_key(command), command.parameters_digest, context.now_ms,
-                      reply.task_ids, reply.failures};
+    ClientToken token{token_key(command), command.parameters_digest, context.now_ms, reply.task_ids,
+                      reply.failures};
     outcome.effects.changed_records.insert({RecordKind::kClientToken, token.key});
     state.client_tokens.emplace(token.key, std::move(token));
   }
@@ -244,9 +247,9 @@ Result<Outcome> stop_task(State& state, const StopTask& command, const Context& 
   if (auto status = require_cluster(state, command.cluster); !status) return fail(status.error());
   const auto found = state.tasks.find(command.task_id);
   if (found == state.tasks.end() || found->second.cluster != command.cluster) {
-    return fail(ErrorCode::kInvalidParameter,
-                fmt::format("task: '{}' was not found in cluster '{}'", command.task_id,
-                            command.cluster));
+    return fail(
+        ErrorCode::kInvalidParameter,
+        fmt::format("task: '{}' was not found in cluster '{}'", command.task_id, command.cluster));
   }
   Task& task = found->second;
   Outcome outcome;
@@ -264,8 +267,8 @@ Result<Outcome> observe_tasks(State& state, const ObserveTasks& command, const C
   Outcome outcome;
   for (const TaskObservation& observation : command.tasks) {
     const auto found = state.tasks.find(observation.task_id);
-    // Unknown, someone else's, or done: the desired state that the agent gets does not contain it, and
-    // it cleans up by that.
+    // Unknown, someone else's, or done: the desired state that the agent gets does not contain it,
+    // and it cleans up by that.
     if (found == state.tasks.end() || found->second.instance_id != command.instance_id ||
         !holds_reservation(found->second)) {
       continue;

@@ -44,8 +44,8 @@ struct EnvironmentVariable {
 enum class NetworkMode { kBridge, kHost, kNone };
 
 struct ContainerSpec {
-  std::string name;   // the engine's name for it, unique on the engine
-  std::string image;  // must be there already
+  std::string name;                      // the engine's name for it, unique on the engine
+  std::string image;                     // must be there already
   std::vector<std::string> entry_point;  // empty: the image's
   std::vector<std::string> command;      // empty: the image's
   std::vector<EnvironmentVariable> environment;
@@ -77,9 +77,9 @@ struct ContainerState {
   base::TimeMs finished_at_ms = 0;
 };
 
-// Blocking calls, any thread. Errors: kUnavailable (the engine does not answer), kTimeout, kNotFound
-// (no such container or image: the message says which), kConflict (the name is taken), kClient (the
-// engine refuses the request; its text is passed on), kProtocol.
+// Blocking calls, any thread. Errors: kUnavailable (the engine does not answer), kTimeout,
+// kNotFound (no such container or image: the message says which), kConflict (the name is taken),
+// kClient (the engine refuses the request; its text is passed on), kProtocol.
 class ContainerRuntime {
  public:
   virtual ~ContainerRuntime() = default;
@@ -93,8 +93,9 @@ class ContainerRuntime {
   virtual base::Status stop(const std::string& id, std::int64_t timeout_s) = 0;
   // Removes a stopped container and its anonymous volumes. Gone already: success.
   virtual base::Status remove(const std::string& id) = 0;
-  // Calls `on_change` whenever a container that carries label == value changed, until `stop`; returns
-  // an error when the engine goes away. Events may be lost between calls: list() is the truth.
+  // Calls `on_change` whenever a container that carries label == value changed, until `stop`;
+  // returns an error when the engine goes away. Events may be lost between calls: list() is the
+  // truth.
   virtual base::Status watch(const std::string& label, const std::string& value,
                              const std::function<void()>& on_change, std::stop_token stop) = 0;
 };

@@ -11,8 +11,8 @@
 namespace cotenant::ports {
 
 struct DriverInfo {
-  std::string version;    // "580.95.05"
-  int cuda_version = 0;   // 13000 is CUDA 13.0
+  std::string version;   // "580.95.05"
+  int cuda_version = 0;  // 13000 is CUDA 13.0
   bool simulated = false;
 };
 

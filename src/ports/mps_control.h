@@ -16,8 +16,8 @@ namespace cotenant::ports {
 class MpsControl {
  public:
   virtual ~MpsControl() = default;
-  // Starts daemon and server for the GPU, or adopts the daemon that runs already (pid and start time
-  // match). Idempotent. The daemon outlives this process.
+  // Starts daemon and server for the GPU, or adopts the daemon that runs already (pid and start
+  // time match). Idempotent. The daemon outlives this process.
   virtual base::Status start(const std::string& gpu_uuid) = 0;
   // Asks the daemon for its default thread percentage and the server's status: success means that a
   // new client would be served.

@@ -46,11 +46,10 @@ class AgentSession final : public ports::WebSocketListener,
     if (instance_id_.empty()) return;
     base::log::info("agent of instance {} disconnected: {}", instance_id_, reason);
     auto self = shared_from_this();
-    const auto status =
-        loop_.post(core::DisconnectInstance{instance_id_, epoch_},
-                   [self](const base::Result<core::Reply>&, const core::State&) {
-                     self->hub_.detach(self->instance_id_, self.get());
-                   });
+    const auto status = loop_.post(core::DisconnectInstance{instance_id_, epoch_},
+                                   [self](const base::Result<core::Reply>&, const core::State&) {
+                                     self->hub_.detach(self->instance_id_, self.get());
+                                   });
     if (!status) base::log::warn("instance {}: {}", instance_id_, status.error().message);
   }
 
@@ -73,21 +72,22 @@ class AgentSession final : public ports::WebSocketListener,
   void on_hello(codec::AgentHello hello) {
     if (!instance_id_.empty()) return close("hello was already said on this connection");
     if (hello.protocol != codec::kAgentProtocolVersion) {
-      return refuse(fmt::format("agent protocol {} is not {}; use agents and control planes of the "
-                                "same version",
-                                hello.protocol, codec::kAgentProtocolVersion));
+      return refuse(
+          fmt::format("agent protocol {} is not {}; use agents and control planes of the "
+                      "same version",
+                      hello.protocol, codec::kAgentProtocolVersion));
     }
     instance_id_ = hello.registration.id;
     epoch_ = hello.epoch;
     auto self = shared_from_this();
-    const auto status = loop_.post(
-        core::ConnectInstance{std::move(hello.registration), epoch_},
-        [self, id = instance_id_](const base::Result<core::Reply>& reply, const core::State& state) {
-          if (!reply) return self->refuse(reply.error().message);
-          base::log::info("agent of instance {} connected", id);
-          self->hub_.attach(state, id, self);
-          self->accepted();
-        });
+    const auto status = loop_.post(core::ConnectInstance{std::move(hello.registration), epoch_},
+                                   [self, id = instance_id_](const base::Result<core::Reply>& reply,
+                                                             const core::State& state) {
+                                     if (!reply) return self->refuse(reply.error().message);
+                                     base::log::info("agent of instance {} connected", id);
+                                     self->hub_.attach(state, id, self);
+                                     self->accepted();
+                                   });
     if (!status) return close(status.error().message);
     observe({std::move(hello.observed), nullptr});
   }
@@ -104,7 +104,8 @@ class AgentSession final : public ports::WebSocketListener,
     std::function<void()> stored;  // may be null
   };
 
-  // What an agent reports counts only once its hello has been accepted: a refused one must change nothing.
+  // What an agent reports counts only once its hello has been accepted: a refused one must change
+  // nothing.
   void observe(Report report) {
     base::Status status;
     {
@@ -135,8 +136,8 @@ class AgentSession final : public ports::WebSocketListener,
     if (!status) close(status.error().message);
   }
 
-  // Cut to what one command may touch. Not stored means not acknowledged: the connection ends, and the
-  // agent says everything again.
+  // Cut to what one command may touch. Not stored means not acknowledged: the connection ends, and
+  // the agent says everything again.
   base::Status post(Report report) {
     auto& tasks = report.tasks;
     std::size_t at = 0;
@@ -146,13 +147,12 @@ class AgentSession final : public ports::WebSocketListener,
       core::ObserveTasks command{instance_id_, {begin, begin + static_cast<std::ptrdiff_t>(count)}};
       at += count;
       auto stored = at == tasks.size() ? std::move(report.stored) : nullptr;
-      auto status = loop_.post(
-          std::move(command),
-          [self = shared_from_this(), stored = std::move(stored)](
-              const base::Result<core::Reply>& reply, const core::State&) {
-            if (!reply) return self->close(reply.error().message);
-            if (stored) stored();
-          });
+      auto status = loop_.post(std::move(command),
+                               [self = shared_from_this(), stored = std::move(stored)](
+                                   const base::Result<core::Reply>& reply, const core::State&) {
+                                 if (!reply) return self->close(reply.error().message);
+                                 if (stored) stored();
+                               });
       if (!status) return status;
     } while (at < tasks.size());
     return {};
@@ -185,8 +185,8 @@ void AgentHub::attach(const core::State& state, const std::string& instance_id,
   std::shared_ptr<AgentSession>& slot = sessions_[instance_id];
   if (slot && slot != session) slot->close("a newer connection of the same agent is there");
   slot = std::move(session);
-  slot->send(codec::ServerDesired{slot->next_revision(), true,
-                                  core::desired_tasks(state, instance_id), {}});
+  slot->send(codec::ServerDesired{
+      slot->next_revision(), true, core::desired_tasks(state, instance_id), {}});
 }
 
 void AgentHub::detach(const std::string& instance_id, const AgentSession* session) {

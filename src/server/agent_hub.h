@@ -1,9 +1,10 @@
 // The control plane's end of the agent connections.
 //
-// Each connection is an AgentSession: hello joins the instance, observed reports are stored and then
-// acknowledged, and what the instance should run is sent: everything after hello, then only what changed.
-// Threads: sessions are called by the HTTP server's threads and hand everything to the core loop; the table
-// of sessions belongs to the loop's thread.
+// Each connection is an AgentSession: hello joins the instance, observed reports are stored and
+// then acknowledged, and what the instance should run is sent: everything after hello, then only
+// what changed.
+// Threads: sessions are called by the HTTP server's threads and hand everything to the core loop;
+// the table of sessions belongs to the loop's thread.
 #pragma once
 
 #include <map>

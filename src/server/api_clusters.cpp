@@ -47,7 +47,8 @@ Result<ApiReply> create_cluster(const ApiContext& context, const Json& body) {
   if (!command) return base::fail(command.error());
   const std::string name = command->name;
   auto view = context.loop.apply<ClusterView>(
-      *command, [&](const core::Reply&, const core::State& state) { return view_cluster(state, name); });
+      *command,
+      [&](const core::Reply&, const core::State& state) { return view_cluster(state, name); });
   if (!view) return base::fail(view.error());
   return ApiReply{Json::object({{"cluster", codec::encode_cluster(context.arns, *view->cluster,
                                                                   view->counts)}}),
@@ -73,15 +74,16 @@ Result<ApiReply> describe_clusters(const ApiContext& context, const Json& body) 
       failures.push(codec::encode_failure(context.arns.cluster(view.id), "MISSING", ""));
     }
   }
-  return ApiReply{Json::object({{"clusters", std::move(clusters)}, {"failures", std::move(failures)}}),
-                  {}};
+  return ApiReply{
+      Json::object({{"clusters", std::move(clusters)}, {"failures", std::move(failures)}}), {}};
 }
 
 Result<ApiReply> list_clusters(const ApiContext& context, const Json& body) {
   auto page = codec::decode_page(body);
   if (!page) return base::fail(page.error());
   auto names = context.loop.read<KeyPage>([&](const core::State& state) {
-    return page_of(state.clusters, *page, [](const std::string&, const core::Cluster&) { return true; });
+    return page_of(state.clusters, *page,
+                   [](const std::string&, const core::Cluster&) { return true; });
   });
   if (!names) return base::fail(names.error());
   Json arns = Json::array();

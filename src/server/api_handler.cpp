@@ -59,9 +59,10 @@ base::Result<Target> find_target(std::string_view header) {
     const codec::Operation* model = codec::find_operation(name);
     if (model != nullptr) {
       if (ApiFunction function = find_ecs_operation(name)) return Target{function, model};
-      return fail(ErrorCode::kUnsupportedFeature,
-                  fmt::format("{} is an operation of ECS that cotenant does not offer yet; it offers {}",
-                              name, offered_operations()));
+      return fail(
+          ErrorCode::kUnsupportedFeature,
+          fmt::format("{} is an operation of ECS that cotenant does not offer yet; it offers {}",
+                      name, offered_operations()));
     }
   }
   return fail(ErrorCode::kUnknownOperation,
@@ -78,10 +79,11 @@ ApiHandler::ApiHandler(CoreLoop& loop, AgentHub& hub, base::ArnFormat arns)
       workers_(kWorkers, base::limits::kQueuedRequests) {}
 
 void ApiHandler::handle(ports::HttpRequest request, ports::HttpResponder respond) {
-  const bool queued = workers_.post(
-      [this, request = std::move(request), respond] { respond(answer(request)); });
+  const bool queued =
+      workers_.post([this, request = std::move(request), respond] { respond(answer(request)); });
   if (!queued) {
-    respond(error_response({ErrorCode::kThrottling, "too many requests are waiting; try again later"}));
+    respond(
+        error_response({ErrorCode::kThrottling, "too many requests are waiting; try again later"}));
   }
 }
 
@@ -112,7 +114,8 @@ ports::HttpResponse ApiHandler::call(const ports::HttpRequest& request) {
   auto target = find_target(header);
   if (!target) return error_response(target.error());
   auto body = codec::Json::parse(request.body.empty() ? "{}" : std::string_view(request.body));
-  if (body && !body->is_object()) body = fail(ErrorCode::kSerialization, "the body must be an object");
+  if (body && !body->is_object())
+    body = fail(ErrorCode::kSerialization, "the body must be an object");
   if (!body) return error_response(body.error());
 
   std::vector<std::string> warnings;

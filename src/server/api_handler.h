@@ -1,8 +1,8 @@
-// The HTTP face of the control plane: `POST /` (ECS's JSON 1.1 and cotenant's own calls), `GET /healthz`,
-// and the agents' WebSocket at /agent/v1.
+// The HTTP face of the control plane: `POST /` (ECS's JSON 1.1 and cotenant's own calls), `GET
+// /healthz`, and the agents' WebSocket at /agent/v1.
 //
-// Who may talk to it, until authentication is there: requests with a loopback Host and without an Origin
-// header. A browser page therefore cannot, whatever it resolves to.
+// Who may talk to it, until authentication is there: requests with a loopback Host and without an
+// Origin header. A browser page therefore cannot, whatever it resolves to.
 #pragma once
 
 #include "base/ids.h"

@@ -74,7 +74,8 @@ Json encode_tenant(const ApiContext& context, const std::string& cluster, const 
       .set("containerName", tenant.container);
   if (tenant.share) {
     json.set("memoryInMiB", tenant.share->memory_mib);
-    if (tenant.share->compute_percent) json.set("maxComputePercent", *tenant.share->compute_percent);
+    if (tenant.share->compute_percent)
+      json.set("maxComputePercent", *tenant.share->compute_percent);
   }
   return json;
 }
@@ -182,8 +183,8 @@ Result<ApiReply> describe_container_instances(const ApiContext& context, const J
     if (const auto& view = found->instances[i]) {
       instances.push(codec::encode_instance(context.arns, view->instance, view->counts));
     } else {
-      failures.push(codec::encode_failure(
-          context.arns.container_instance(*cluster, (*refs)[i].id), "MISSING", ""));
+      failures.push(codec::encode_failure(context.arns.container_instance(*cluster, (*refs)[i].id),
+                                          "MISSING", ""));
     }
   }
   return ApiReply{Json::object({{"containerInstances", std::move(instances)},

@@ -41,9 +41,13 @@ ApiFunction find(const std::array<Row, N>& rows, std::string_view name) {
 
 }  // namespace
 
-ApiFunction find_ecs_operation(std::string_view name) { return find(kEcsOperations, name); }
+ApiFunction find_ecs_operation(std::string_view name) {
+  return find(kEcsOperations, name);
+}
 
-ApiFunction find_own_operation(std::string_view name) { return find(kOwnOperations, name); }
+ApiFunction find_own_operation(std::string_view name) {
+  return find(kOwnOperations, name);
+}
 
 std::string offered_operations() {
   std::string names;

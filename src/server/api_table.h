@@ -1,6 +1,7 @@
 // The operations that cotenant offers, in one table: the name, and the function that answers.
 //
-// Adding an operation is a function in one of the api_*.cpp files and a row here. Bodies have passed
+// Adding an operation is a function in one of the api_*.cpp files and a row here. Bodies have
+// passed
 // codec::check_input before a function sees them.
 #pragma once
 

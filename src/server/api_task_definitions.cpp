@@ -36,8 +36,9 @@ Json encode_reply(const ApiContext& context, const core::TaskDefinition& definit
 
 bool includes_tags(const Json& body) {
   const Json::Array& include = body.array_or_empty("include");
-  return std::any_of(include.begin(), include.end(),
-                     [](const Json& item) { return item.is_string() && item.as_string() == "TAGS"; });
+  return std::any_of(include.begin(), include.end(), [](const Json& item) {
+    return item.is_string() && item.as_string() == "TAGS";
+  });
 }
 
 struct Name {
@@ -133,10 +134,11 @@ Result<ApiReply> describe_task_definition(const ApiContext& context, const Json&
   });
   if (!definition) return base::fail(definition.error());
   if (*definition == nullptr) {
-    return base::fail(base::ErrorCode::kClient,
-                      fmt::format("taskDefinition: Unable to describe task definition '{}': it is not "
-                                  "registered",
-                                  body.string_or("taskDefinition", "")));
+    return base::fail(
+        base::ErrorCode::kClient,
+        fmt::format("taskDefinition: Unable to describe task definition '{}': it is not "
+                    "registered",
+                    body.string_or("taskDefinition", "")));
   }
   return ApiReply{encode_reply(context, **definition, includes_tags(body)),
                   (*definition)->warnings};

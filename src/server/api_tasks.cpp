@@ -105,7 +105,8 @@ Result<ApiReply> describe_tasks(const ApiContext& context, const Json& body) {
           codec::encode_failure(context.arns.task(*cluster, (*refs)[i].id), "MISSING", ""));
     }
   }
-  return ApiReply{Json::object({{"tasks", std::move(tasks)}, {"failures", std::move(failures)}}), {}};
+  return ApiReply{Json::object({{"tasks", std::move(tasks)}, {"failures", std::move(failures)}}),
+                  {}};
 }
 
 Result<ApiReply> list_tasks(const ApiContext& context, const Json& body) {
@@ -119,12 +120,13 @@ Result<ApiReply> list_tasks(const ApiContext& context, const Json& body) {
     Listed result;
     result.status = require_cluster(state, query->cluster);
     if (!result.status || query->none) return result;
-    result.page = page_of(state.tasks, query->page, [&](const std::string&, const core::Task& task) {
-      return task.cluster == query->cluster && task.desired_status == query->desired_status &&
-             (!query->instance_id || task.instance_id == *query->instance_id) &&
-             (!query->family || task.family == *query->family) &&
-             (!query->started_by || task.started_by == *query->started_by);
-    });
+    result.page =
+        page_of(state.tasks, query->page, [&](const std::string&, const core::Task& task) {
+          return task.cluster == query->cluster && task.desired_status == query->desired_status &&
+                 (!query->instance_id || task.instance_id == *query->instance_id) &&
+                 (!query->family || task.family == *query->family) &&
+                 (!query->started_by || task.started_by == *query->started_by);
+        });
     return result;
   });
   if (!listed) return base::fail(listed.error());

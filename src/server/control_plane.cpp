@@ -57,6 +57,8 @@ base::Result<std::unique_ptr<ControlPlane>> ControlPlane::start(
   return std::unique_ptr<ControlPlane>(new ControlPlane(std::move(parts)));
 }
 
-std::uint16_t ControlPlane::port() const { return parts_->http->port(); }
+std::uint16_t ControlPlane::port() const {
+  return parts_->http->port();
+}
 
 }  // namespace cotenant::server

@@ -1,7 +1,8 @@
 // The control plane, put together: store, core loop, agent hub, API, HTTP server.
 //
-// start() returns once it listens. Threads: any thread may call; on_failed comes from the core loop's
-// thread when the store's outcome is unknown: the owner then stops the control plane, never the agent.
+// start() returns once it listens. Threads: any thread may call; on_failed comes from the core
+// loop's thread when the store's outcome is unknown: the owner then stops the control plane, never
+// the agent.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,8 @@ base::Result<CoreEngine> CoreEngine::load(ports::Store& store, const base::Clock
   return engine;
 }
 
-// While the store refuses writes, an agent that goes away must still be noticed: that touches no record.
+// While the store refuses writes, an agent that goes away must still be noticed: that touches no
+// record.
 bool CoreEngine::takes(const core::Command& command) const {
   return !failed_ && (writable_ || std::holds_alternative<core::DisconnectInstance>(command));
 }
@@ -82,7 +83,8 @@ void CoreEngine::add(Batch& batch, core::Effects effects) const {
   batch.effects.changed_records.merge(effects.changed_records);
 }
 
-// Asked before the next command changes the state, because the answers of this batch show the state.
+// Asked before the next command changes the state, because the answers of this batch show the
+// state.
 bool CoreEngine::may_be_full(const Batch& batch) const {
   const ports::StoreLimits limits = store_->limits();
   return batch.writes.size() + kRecordsPerCommand > limits.writes_per_commit ||
@@ -162,10 +164,11 @@ base::Error CoreEngine::refusal() const {
     return {base::ErrorCode::kServer,
             fmt::format("the control plane has stopped: {}", failed_->message)};
   }
-  return {base::ErrorCode::kServer,
-          fmt::format("nothing was changed, because the store refuses writes: {}; try again when that "
-                      "is mended",
-                      refused_because_)};
+  return {
+      base::ErrorCode::kServer,
+      fmt::format("nothing was changed, because the store refuses writes: {}; try again when that "
+                  "is mended",
+                  refused_because_)};
 }
 
 void CoreEngine::tick() {

@@ -1,6 +1,7 @@
 // The control plane's heart without its thread: apply a batch, store it, then answer.
 //
-// Not thread safe; CoreLoop runs it on one thread, a simulator may run it on virtual time. Commit before
+// Not thread safe; CoreLoop runs it on one thread, a simulator may run it on virtual time. Commit
+// before
 // effect: no reply and no effect leaves before the records are durable.
 //   A refused commit (disk full, read-only, busy): the state is loaded again, the batch answers
 //   ServerException, reads go on, and writes are refused until a probe commit works.
@@ -23,8 +24,9 @@
 
 namespace cotenant::server {
 
-// The most records that one command may touch: ten tasks and a client token, or a report of this many
-// tasks. Expire alone may touch more; its records stand for themselves and may be cut anywhere.
+// The most records that one command may touch: ten tasks and a client token, or a report of this
+// many tasks. Expire alone may touch more; its records stand for themselves and may be cut
+// anywhere.
 inline constexpr std::size_t kRecordsPerCommand = 16;
 
 // Hears of what has been stored. Called by the engine, before the replies of the batch.

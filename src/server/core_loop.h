@@ -1,7 +1,7 @@
 // The one thread that owns the core's state, and the bounded queue in front of it.
 //
-// Any thread may call. Commands that wait are taken as one batch; reads run between batches and see only
-// what is stored. A full queue answers ThrottlingException.
+// Any thread may call. Commands that wait are taken as one batch; reads run between batches and see
+// only what is stored. A full queue answers ThrottlingException.
 #pragma once
 
 #include <condition_variable>
@@ -34,8 +34,9 @@ class CoreLoop {
     sink_ = sink;
   }
 
-  // `done` runs on the loop's thread, after the commit. kThrottling when the queue is full: then `done`
-  // is not called. DisconnectInstance is always taken: there are as many as agents' connections.
+  // `done` runs on the loop's thread, after the commit. kThrottling when the queue is full: then
+  // `done` is not called. DisconnectInstance is always taken: there are as many as agents'
+  // connections.
   base::Status post(core::Command command, CommandDone done);
 
   // Blocks until the command is durable; `view` copies what the caller needs out of the state.
@@ -44,15 +45,14 @@ class CoreLoop {
                         std::function<T(const core::Reply&, const core::State&)> view) {
     std::promise<base::Result<T>> promise;
     auto future = promise.get_future();
-    const auto status =
-        post(std::move(command),
-             [&](const base::Result<core::Reply>& reply, const core::State& state) {
-               if (reply) {
-                 promise.set_value(view(*reply, state));
-               } else {
-                 promise.set_value(base::fail(reply.error()));
-               }
-             });
+    const auto status = post(std::move(command),
+                             [&](const base::Result<core::Reply>& reply, const core::State& state) {
+                               if (reply) {
+                                 promise.set_value(view(*reply, state));
+                               } else {
+                                 promise.set_value(base::fail(reply.error()));
+                               }
+                             });
     if (!status) return base::fail(status.error());
     return future.get();
   }

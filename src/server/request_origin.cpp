@@ -43,8 +43,9 @@ bool is_loopback_host(std::string_view host) {
   }
   if (!rest.empty() && (rest.front() != ':' || !is_port(rest.substr(1)))) return false;
   // Names compare without case.
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
   return name == "localhost" || is_loopback_address(name);
 }
 
@@ -58,9 +59,10 @@ base::Status check_request_origin(const ports::HttpRequest& request) {
   }
   const std::string_view host = ports::header_value(request.headers, "Host");
   if (!is_loopback_host(host)) {
-    return base::fail(base::ErrorCode::kAccessDenied,
-                      fmt::format("Host: '{}' is not a loopback address; call 127.0.0.1 or localhost",
-                                  header_text(host.substr(0, 128))));
+    return base::fail(
+        base::ErrorCode::kAccessDenied,
+        fmt::format("Host: '{}' is not a loopback address; call 127.0.0.1 or localhost",
+                    header_text(host.substr(0, 128))));
   }
   return {};
 }

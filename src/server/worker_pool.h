@@ -1,5 +1,5 @@
-// A few threads and a bounded queue for work that may block: API calls wait here for the core loop, and
-// their JSON is parsed and encoded here.
+// A few threads and a bounded queue for work that may block: API calls wait here for the core loop,
+// and their JSON is parsed and encoded here.
 #pragma once
 
 #include <condition_variable>

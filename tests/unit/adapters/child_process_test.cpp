@@ -15,8 +15,8 @@
 namespace cotenant::adapters {
 
 using base::identify_process;
-using base::ProcessIdentity;
 using base::parent_of;
+using base::ProcessIdentity;
 namespace {
 
 using base::ErrorCode;
