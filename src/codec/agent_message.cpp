@@ -9,6 +9,10 @@
 #include "base/ids.h"
 #include "base/limits.h"
 #include "codec/json.h"
+#include "codec/json_members.h"
+#include "codec/json_reader.h"
+#include "codec/registration_json.h"
+#include "codec/task_json.h"
 #include "codec/utf8.h"
 
 namespace cotenant::codec {
@@ -24,16 +28,6 @@ constexpr std::int64_t kInt64Max = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
 constexpr std::int64_t kIntMin = std::numeric_limits<int>::min();
 
-// --- Encoding. Members that say nothing (empty, zero, false) are left out. ---
-
-void set_text(Json& json, std::string_view name, const std::string& value) {
-  if (!value.empty()) json.set(name, value);
-}
-
-void set_number(Json& json, std::string_view name, std::int64_t value) {
-  if (value != 0) json.set(name, value);
-}
-
 // Engines' texts reach us as they are; a frame must be valid UTF-8 or its receiver refuses it
 // whole.
 std::string valid_utf8(std::string_view text) {
@@ -44,48 +38,6 @@ std::string valid_utf8(std::string_view text) {
     text.remove_prefix(bytes == 0 ? 1 : bytes);
   }
   return valid;
-}
-
-template <class T>
-void set_array(Json& json, std::string_view name, const std::vector<T>& values) {
-  if (values.empty()) return;
-  Json array = Json::array();
-  for (const T& value : values) array.push(Json(value));
-  json.set(name, std::move(array));
-}
-
-void set_map(Json& json, std::string_view name, const std::map<std::string, std::string>& values) {
-  if (values.empty()) return;
-  Json object = Json::object();
-  for (const auto& [key, value] : values) object.set(key, value);
-  json.set(name, std::move(object));
-}
-
-Json gpu_device_json(const core::GpuDevice& gpu) {
-  Json json = Json::object();
-  json.set("uuid", gpu.uuid);
-  set_text(json, "model", gpu.model);
-  if (gpu.memory_mib) json.set("memoryMib", *gpu.memory_mib);
-  json.set("clientSlots", gpu.client_slots);
-  return json;
-}
-
-Json registration_json(const core::InstanceRegistration& registration) {
-  Json json = Json::object();
-  json.set("id", registration.id);
-  json.set("cluster", registration.cluster);
-  json.set("cpuUnits", registration.cpu_units);
-  json.set("memoryMib", registration.memory_mib);
-  set_array(json, "reservedPorts", registration.reserved_ports);
-  Json gpus = Json::array();
-  for (const core::GpuDevice& gpu : registration.gpus) gpus.push(gpu_device_json(gpu));
-  json.set("gpus", std::move(gpus));
-  set_map(json, "attributes", registration.attributes);
-  set_text(json, "agentVersion", registration.agent_version);
-  set_text(json, "engineVersion", registration.engine_version);
-  set_text(json, "driverVersion", registration.driver_version);
-  if (registration.gpu_simulated) json.set("gpuSimulated", true);
-  return json;
 }
 
 Json observations_json(const std::vector<core::TaskObservation>& tasks) {
@@ -141,11 +93,9 @@ Json definition_json(const ContainerDefinition& definition) {
   json.set("essential", definition.essential);
   set_array(json, "entryPoint", definition.entry_point);
   set_array(json, "command", definition.command);
-  Json environment = Json::array();
-  for (const core::EnvironmentVariable& variable : definition.environment) {
-    environment.push(Json::object({{"name", variable.name}, {"value", variable.value}}));
+  if (!definition.environment.empty()) {
+    json.set("environment", encode_environment(definition.environment));
   }
-  if (!definition.environment.empty()) json.set("environment", std::move(environment));
   set_text(json, "workingDirectory", definition.working_directory);
   if (definition.stop_timeout_s) json.set("stopTimeoutS", *definition.stop_timeout_s);
   set_map(json, "dockerLabels", definition.docker_labels);
@@ -177,179 +127,7 @@ Json desired_task_json(const core::DesiredTask& task) {
 
 // --- Decoding ---
 
-// Reads members of one object. The first error is kept, so that a caller reads all it wants and
-// asks once; its text names the member by its path ("tasks[0].containers[1].status").
-class Reader {
- public:
-  Reader(const Json& json, std::string path, std::optional<base::Error>& error)
-      : json_(json), path_(std::move(path)), error_(error) {
-    if (!json_.is_object()) wrong(path_.empty() ? "the frame" : path_, "an object", json_);
-  }
-
-  std::string text(std::string_view name, bool required, std::size_t max_bytes = 65536) {
-    const Json* member = find(name, required);
-    if (member == nullptr) return {};
-    if (!member->is_string()) return wrong(at(name), "a string", *member), std::string();
-    if (member->as_string().size() > max_bytes) {
-      refuse(fmt::format("{}: has {} bytes; at most {} are allowed", at(name),
-                         member->as_string().size(), max_bytes));
-      return {};
-    }
-    if (required && member->as_string().empty()) refuse(at(name) + ": must not be empty");
-    return member->as_string();
-  }
-
-  // An id or a name that ends in labels and in names of the container engine.
-  std::string name(std::string_view member_name) {
-    std::string value = text(member_name, true, limits::kNameChars);
-    if (!error_ && !base::is_ecs_name(value)) {
-      refuse(fmt::format("{}: '{}' must be 1 to 255 letters, digits, - and _", at(member_name),
-                         shortened(value)));
-    }
-    return value;
-  }
-
-  std::optional<std::int64_t> number(std::string_view name, bool required, std::int64_t min,
-                                     std::int64_t max) {
-    const Json* member = find(name, required);
-    if (member == nullptr) return std::nullopt;
-    if (!member->is_integer()) {
-      wrong(at(name), "an integer", *member);
-      return std::nullopt;
-    }
-    const std::int64_t value = member->as_integer();
-    if (value < min || value > max) {
-      refuse(fmt::format("{}: {} is not in {}..{}", at(name), value, min, max));
-      return std::nullopt;
-    }
-    return value;
-  }
-
-  bool flag(std::string_view name, bool fallback) {
-    const Json* member = find(name, false);
-    if (member == nullptr) return fallback;
-    if (!member->is_bool()) return wrong(at(name), "true or false", *member), fallback;
-    return member->as_bool();
-  }
-
-  // Calls `visit(element, path)` for each element of the array.
-  template <class Visit>
-  void each(std::string_view name, bool required, std::size_t max, Visit visit) {
-    const Json* member = find(name, required);
-    if (member == nullptr) return;
-    if (!member->is_array()) return wrong(at(name), "an array", *member);
-    const Json::Array& elements = member->as_array();
-    if (elements.size() > max) {
-      return refuse(fmt::format("{}: has {} elements; at most {} are allowed", at(name),
-                                elements.size(), max));
-    }
-    for (std::size_t i = 0; i < elements.size() && !error_; ++i) {
-      visit(elements[i], fmt::format("{}[{}]", at(name), i));
-    }
-  }
-
-  std::vector<std::string> texts(std::string_view name) {
-    std::vector<std::string> values;
-    each(name, false, kManyElements, [&](const Json& element, const std::string& path) {
-      if (!element.is_string()) return wrong(path, "a string", element);
-      values.push_back(element.as_string());
-    });
-    return values;
-  }
-
-  std::map<std::string, std::string> text_map(std::string_view name) {
-    std::map<std::string, std::string> values;
-    const Json* member = find(name, false);
-    if (member == nullptr) return values;
-    if (!member->is_object()) return wrong(at(name), "an object", *member), values;
-    for (const Json::Member& entry : member->as_object()) {
-      if (!entry.value.is_string()) {
-        wrong(fmt::format("{}[\"{}\"]", at(name), shortened(entry.name)), "a string", entry.value);
-        break;
-      }
-      values[entry.name] = entry.value.as_string();
-    }
-    return values;
-  }
-
-  // The object member of that name; null pointer where there is none.
-  const Json* object(std::string_view name, bool required) {
-    const Json* member = find(name, required);
-    if (member == nullptr) return nullptr;
-    if (!member->is_object()) return wrong(at(name), "an object", *member), nullptr;
-    return member;
-  }
-
-  void wrong(const std::string& path, std::string_view want, const Json& got) {
-    refuse(fmt::format("{}: must be {}, not {}", path, want, got.kind_name()));
-  }
-
-  void refuse(std::string message) {
-    if (!error_) error_ = base::Error{ErrorCode::kProtocol, std::move(message)};
-  }
-
-  std::string at(std::string_view name) const {
-    return path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
-  }
-
-  std::optional<base::Error>& error() { return error_; }
-
-  // More than any frame of limits::kAgentFrameBytes needs.
-  static constexpr std::size_t kManyElements = 100000;
-
- private:
-  const Json* find(std::string_view name, bool required) {
-    if (error_) return nullptr;
-    const Json* member = json_.find(name);
-    if (member == nullptr && required) refuse(at(name) + ": is missing");
-    return member;
-  }
-
-  const Json& json_;
-  const std::string path_;
-  std::optional<base::Error>& error_;
-};
-
-core::GpuDevice read_gpu_device(Reader reader) {
-  core::GpuDevice gpu;
-  gpu.uuid = reader.text("uuid", true, limits::kNameChars);
-  gpu.model = reader.text("model", false, limits::kNameChars);
-  gpu.memory_mib = reader.number("memoryMib", false, 1, limits::kGpuMemoryMibMax);
-  gpu.client_slots =
-      static_cast<int>(reader.number("clientSlots", true, 0, limits::kClientSlotsMax).value_or(0));
-  return gpu;
-}
-
-core::InstanceRegistration read_registration(Reader reader) {
-  core::InstanceRegistration registration;
-  registration.id = reader.name("id");
-  registration.cluster = reader.name("cluster");
-  registration.cpu_units = reader.number("cpuUnits", true, 0, kInt64Max).value_or(0);
-  registration.memory_mib = reader.number("memoryMib", true, 0, kInt64Max).value_or(0);
-  reader.each("reservedPorts", false, 1024, [&](const Json& element, const std::string& path) {
-    if (!element.is_integer() || element.as_integer() < 1 || element.as_integer() > 65535) {
-      return reader.refuse(path + ": must be a port, 1..65535");
-    }
-    registration.reserved_ports.push_back(static_cast<int>(element.as_integer()));
-  });
-  reader.each("gpus", true, limits::kGpusPerInstance,
-              [&](const Json& element, const std::string& path) {
-                registration.gpus.push_back(read_gpu_device(Reader(element, path, reader.error())));
-                for (std::size_t i = 0; i + 1 < registration.gpus.size(); ++i) {
-                  if (registration.gpus[i].uuid != registration.gpus.back().uuid) continue;
-                  reader.refuse(fmt::format("{}.uuid: '{}' is there twice", path,
-                                            shortened(registration.gpus[i].uuid)));
-                }
-              });
-  registration.attributes = reader.text_map("attributes");
-  registration.agent_version = reader.text("agentVersion", false);
-  registration.engine_version = reader.text("engineVersion", false);
-  registration.driver_version = reader.text("driverVersion", false);
-  registration.gpu_simulated = reader.flag("gpuSimulated", false);
-  return registration;
-}
-
-core::ContainerObservation read_container_observation(Reader reader) {
+core::ContainerObservation read_container_observation(JsonReader reader) {
   core::ContainerObservation container;
   container.name = reader.name("name");
   const std::string status = reader.text("status", true);
@@ -368,17 +146,17 @@ core::ContainerObservation read_container_observation(Reader reader) {
   return container;
 }
 
-std::vector<core::TaskObservation> read_observations(Reader& frame, std::string_view member) {
+std::vector<core::TaskObservation> read_observations(JsonReader& frame, std::string_view member) {
   std::vector<core::TaskObservation> tasks;
-  frame.each(member, true, Reader::kManyElements,
+  frame.each(member, true, JsonReader::kManyElements,
              [&](const Json& element, const std::string& path) {
-               Reader reader(element, path, frame.error());
+               JsonReader reader(element, path, frame.error());
                core::TaskObservation task;
                task.task_id = reader.name("taskId");
                reader.each("containers", true, limits::kContainersPerTask,
                            [&](const Json& part, const std::string& at) {
                              task.containers.push_back(
-                                 read_container_observation(Reader(part, at, frame.error())));
+                                 read_container_observation(JsonReader(part, at, frame.error())));
                            });
                tasks.push_back(std::move(task));
              });
@@ -386,8 +164,8 @@ std::vector<core::TaskObservation> read_observations(Reader& frame, std::string_
 }
 
 // An unknown kind is refused: a lost member would mean other GPUs than asked for.
-core::GpuRequest read_gpu_request(const Json& json, const std::string& path, Reader& owner) {
-  Reader reader(json, path, owner.error());
+core::GpuRequest read_gpu_request(const Json& json, const std::string& path, JsonReader& owner) {
+  JsonReader reader(json, path, owner.error());
   const Json* whole_json = reader.object("whole", false);
   const Json* shared_json = reader.object("shared", false);
   if ((whole_json == nullptr) == (shared_json == nullptr)) {
@@ -395,14 +173,14 @@ core::GpuRequest read_gpu_request(const Json& json, const std::string& path, Rea
     return core::NoGpu{};
   }
   if (whole_json != nullptr) {
-    Reader part(*whole_json, path + ".whole", owner.error());
+    JsonReader part(*whole_json, path + ".whole", owner.error());
     core::WholeGpus whole;
     whole.all = part.flag("all", false);
     const auto count = part.number("count", !whole.all, 1, limits::kWholeGpusMax);
     if (!whole.all) whole.count = static_cast<int>(count.value_or(0));
     return whole;
   }
-  Reader part(*shared_json, path + ".shared", owner.error());
+  JsonReader part(*shared_json, path + ".shared", owner.error());
   core::SharedGpu shared;
   shared.memory_mib = part.number("memoryMib", true, 1, limits::kGpuMemoryMibMax).value_or(0);
   if (const auto percent = part.number("computePercent", false, 1, 100)) {
@@ -411,7 +189,7 @@ core::GpuRequest read_gpu_request(const Json& json, const std::string& path, Rea
   return shared;
 }
 
-ContainerDefinition read_definition(Reader reader) {
+ContainerDefinition read_definition(JsonReader reader) {
   ContainerDefinition definition;
   definition.name = reader.name("name");
   definition.image = reader.text("image", true);
@@ -421,9 +199,9 @@ ContainerDefinition read_definition(Reader reader) {
   definition.essential = reader.flag("essential", true);
   definition.entry_point = reader.texts("entryPoint");
   definition.command = reader.texts("command");
-  reader.each("environment", false, Reader::kManyElements,
+  reader.each("environment", false, JsonReader::kManyElements,
               [&](const Json& element, const std::string& path) {
-                Reader variable(element, path, reader.error());
+                JsonReader variable(element, path, reader.error());
                 std::string name = variable.text("name", true);
                 std::string value = variable.text("value", false);
                 definition.environment.push_back({std::move(name), std::move(value)});
@@ -438,7 +216,7 @@ ContainerDefinition read_definition(Reader reader) {
   return definition;
 }
 
-core::DesiredTask read_desired_task(Reader reader) {
+core::DesiredTask read_desired_task(JsonReader reader) {
   core::DesiredTask task;
   task.task_id = reader.name("taskId");
   task.family = reader.name("family");
@@ -453,12 +231,12 @@ core::DesiredTask read_desired_task(Reader reader) {
   task.stop = reader.flag("stop", false);
   reader.each("containers", true, limits::kContainersPerTask,
               [&](const Json& element, const std::string& path) {
-                Reader part(element, path, reader.error());
+                JsonReader part(element, path, reader.error());
                 core::DesiredContainer container;
                 container.id = part.name("id");
                 if (const Json* definition = part.object("definition", true)) {
-                  container.definition =
-                      read_definition(Reader(*definition, part.at("definition"), reader.error()));
+                  container.definition = read_definition(
+                      JsonReader(*definition, part.at("definition"), reader.error()));
                 }
                 container.gpu_uuids = part.texts("gpuUuids");
                 container.started = part.flag("started", false);
@@ -467,32 +245,33 @@ core::DesiredTask read_desired_task(Reader reader) {
   return task;
 }
 
-AgentHello read_hello(Reader& frame) {
+AgentHello read_hello(JsonReader& frame) {
   AgentHello hello;
   hello.protocol = static_cast<int>(frame.number("protocol", true, 1, kIntMax).value_or(0));
   hello.boot_id = frame.text("bootId", false, limits::kNameChars);
   hello.epoch = frame.number("epoch", true, 0, kInt64Max).value_or(0);
   if (const Json* registration = frame.object("registration", true)) {
-    hello.registration = read_registration(Reader(*registration, "registration", frame.error()));
+    hello.registration =
+        read_registration(JsonReader(*registration, "registration", frame.error()));
   }
   hello.observed = read_observations(frame, "observed");
   return hello;
 }
 
-AgentObserved read_observed(Reader& frame) {
+AgentObserved read_observed(JsonReader& frame) {
   AgentObserved observed;
   observed.seq = frame.number("seq", true, 0, kInt64Max).value_or(0);
   observed.tasks = read_observations(frame, "tasks");
   return observed;
 }
 
-ServerDesired read_desired(Reader& frame) {
+ServerDesired read_desired(JsonReader& frame) {
   ServerDesired desired;
   desired.revision = frame.number("revision", true, 0, kInt64Max).value_or(0);
   desired.full = frame.flag("full", false);
-  frame.each("tasks", true, Reader::kManyElements,
+  frame.each("tasks", true, JsonReader::kManyElements,
              [&](const Json& element, const std::string& path) {
-               desired.tasks.push_back(read_desired_task(Reader(element, path, frame.error())));
+               desired.tasks.push_back(read_desired_task(JsonReader(element, path, frame.error())));
              });
   desired.removed = frame.texts("removed");
   return desired;
@@ -517,7 +296,7 @@ std::string encode(const AgentMessage& message) {
     json.set("protocol", hello->protocol);
     set_text(json, "bootId", hello->boot_id);
     json.set("epoch", hello->epoch);
-    json.set("registration", registration_json(hello->registration));
+    json.set("registration", encode_registration(hello->registration));
     json.set("observed", observations_json(hello->observed));
   } else if (const auto* observed = std::get_if<AgentObserved>(&message)) {
     json.set("type", "observed");
@@ -551,7 +330,7 @@ Result<AgentMessage> decode_agent_message(std::string_view text) {
   const Result<Json> json = parse_frame(text);
   if (!json) return fail(json.error());
   std::optional<base::Error> error;
-  Reader frame(*json, "", error);
+  JsonReader frame(*json, "", error);
   const std::string type = frame.text("type", true);
   AgentMessage message;
   if (type == "hello") {
@@ -569,7 +348,7 @@ Result<ServerMessage> decode_server_message(std::string_view text) {
   const Result<Json> json = parse_frame(text);
   if (!json) return fail(json.error());
   std::optional<base::Error> error;
-  Reader frame(*json, "", error);
+  JsonReader frame(*json, "", error);
   const std::string type = frame.text("type", true);
   ServerMessage message;
   if (type == "desired") {

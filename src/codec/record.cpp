@@ -8,6 +8,7 @@
 #include "codec/api_schema.h"
 #include "codec/ecs_request.h"
 #include "codec/json.h"
+#include "codec/registration_json.h"
 #include "codec/task_json.h"
 
 namespace cotenant::codec {

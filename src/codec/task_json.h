@@ -6,7 +6,6 @@
 
 #include "base/result.h"
 #include "codec/json.h"
-#include "core/instance.h"
 #include "core/task.h"
 
 namespace cotenant::codec {
@@ -22,9 +21,5 @@ std::vector<core::EnvironmentVariable> decode_environment(const Json::Array& arr
 // ECS: containerOverrides.
 Json encode_overrides(const std::vector<core::ContainerOverride>& overrides);
 base::Result<std::vector<core::ContainerOverride>> decode_overrides(const Json::Array& array);
-
-// Errors: kProtocol, naming the member.
-Json encode_registration(const core::InstanceRegistration& registration);
-base::Result<core::InstanceRegistration> decode_registration(const Json& json);
 
 }  // namespace cotenant::codec

@@ -53,10 +53,15 @@ Result<Outcome> connect_instance(State& state, const ConnectInstance& command,
                 fmt::format("instance {} is registered in cluster '{}', not in '{}'",
                             registration.id, instance.registration.cluster, registration.cluster));
   }
-  if (command.epoch < instance.connection_epoch) {
-    return fail(ErrorCode::kConflict,
-                fmt::format("instance {}: a newer connection (epoch {}) of the same agent is there",
-                            registration.id, instance.connection_epoch));
+  // Two connections of one epoch are two agents with one identity, a copied data folder.
+  const bool older = command.epoch < instance.connection_epoch ||
+                     (instance.agent_connected && command.epoch == instance.connection_epoch);
+  if (older) {
+    return fail(
+        ErrorCode::kConflict,
+        fmt::format("instance {}: another connection (epoch {}) of the same agent is there; does a "
+                    "second agent use a copy of its data folder?",
+                    registration.id, instance.connection_epoch));
   }
   if (auto status = check_same_gpus(instance, registration); !status) return fail(status.error());
 
