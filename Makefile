@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build test e2e-deps asan demo format lint clean
+.PHONY: help build demo-build test e2e-deps asan demo format lint clean
 
 JOBS ?= $(shell nproc)
 SOURCES = git ls-files -z -- '*.h' '*.cpp' '*.cc'
@@ -30,7 +30,13 @@ asan: ## build and run the unit tests with address and undefined-behaviour sanit
 	cmake --build --preset asan --parallel $(JOBS)
 	scripts/run-asan-tests.sh
 
-demo: build ## show GPU sharing on a simulated GPU, step by step (needs root or a Docker engine)
+demo-build:
+	@scripts/install-deps.sh build
+	cmake --preset dev
+	cmake --build --preset dev --parallel $(JOBS) \
+	  --target cotenant gpusimd gpusim nvidia-cuda-mps-control gpusim_nvml gpusim_cuda gpu-worker
+
+demo: demo-build ## show GPU sharing on a simulated GPU, step by step (needs root or a Docker engine)
 	@scripts/install-deps.sh run
 	@scripts/demo.sh
 

@@ -50,6 +50,21 @@ std::optional<ProcessIdentity> identify_server(pid_t server, const ProcessIdenti
   return identify_process(server);
 }
 
+// The GPU whose daemon lives in this folder, or has left its server there, or was started by somebody
+// who ended before it was recorded.
+std::optional<std::string> gpu_in_use(const MpsDirectory& directory) {
+  const std::optional<MpsRecord> record = directory.read_record();
+  if (record && (is_alive(record->daemon) || (record->server && is_alive(*record->server)))) {
+    return record->gpu_uuid;
+  }
+  const std::optional<pid_t> pid = directory.read_pid_file();
+  if (!pid || start_environment(*pid, "CUDA_MPS_PIPE_DIRECTORY") != directory.pipe()) {
+    return std::nullopt;
+  }
+  const auto uuid = start_environment(*pid, "CUDA_VISIBLE_DEVICES");
+  return uuid && is_gpu_uuid(*uuid) ? uuid : std::nullopt;
+}
+
 }  // namespace
 
 // The steps for one GPU. All but the constructor need `mutex` held.
@@ -378,8 +393,7 @@ std::vector<std::string> MpsDaemon::running() {
   std::error_code error;
   std::filesystem::directory_iterator folder(mps_folder(), error);
   for (; !error && folder != std::filesystem::directory_iterator(); folder.increment(error)) {
-    const std::optional<MpsRecord> record = MpsDirectory(folder->path()).read_record();
-    if (record && is_alive(record->daemon)) uuids.push_back(record->gpu_uuid);
+    if (auto uuid = gpu_in_use(MpsDirectory(folder->path()))) uuids.push_back(std::move(*uuid));
   }
   std::ranges::sort(uuids);
   return uuids;

@@ -383,7 +383,11 @@ void AgentLogic::step_stray(const ContainerState& state, TimeMs now_ms) {
   Memory& memory = memory_[id];
   if (!settled(id) || !memory.retry.due(now_ms)) return;
   if (state.phase == ContainerPhase::kRunning) {
-    issue({0, StopContainer{id, state.id, base::limits::kStopTimeoutSecondsDefault}}, now_ms);
+    // One that was reported stopped holds no reservation any more: somebody has started it again.
+    const bool reported = memory.last.status == ContainerStatus::kStopped;
+    issue({0, StopContainer{id, state.id,
+                            reported ? 0 : base::limits::kStopTimeoutSecondsDefault}},
+          now_ms);
     return;
   }
   if (state.phase == ContainerPhase::kStopped) {

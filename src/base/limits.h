@@ -48,6 +48,10 @@ inline constexpr std::int64_t kGpuMemoryMibMax = std::int64_t{1} << 30;
 // A whole-GPU request names at most this many GPUs.
 inline constexpr std::int64_t kWholeGpusMax = 64;
 
+// A unix socket's address holds 108 bytes, and NVIDIA's MPS daemon makes its sockets below
+// <run dir>/mps/<8 digits>/pipe: about 75 characters are left for that folder, 57 for the run folder.
+inline constexpr std::size_t kRunDirChars = 57;
+
 // Sizes of the cluster.
 inline constexpr std::size_t kClusters = 1000;
 inline constexpr std::size_t kGpusPerInstance = 64;

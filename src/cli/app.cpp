@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "cli/client_verbs.h"
 #include "cli/exit_code.h"
@@ -23,6 +24,30 @@ constexpr const char* kFooter =
     "Exit codes: 0 done; 1 refused, stderr says why; 2 the command line is wrong; 3 no control plane "
     "answers.\nDOCKER_HOST names the container engine where --docker-host is not given.";
 
+constexpr const char* kDefaultEndpoint = "http://127.0.0.1:8484";
+
+std::string default_endpoint() {
+  const char* from_environment = std::getenv("COTENANT_ENDPOINT");
+  const bool set = from_environment != nullptr && *from_environment != '\0';
+  return set ? from_environment : kDefaultEndpoint;
+}
+
+// A folder's path that is not empty: an unset shell variable must not mean the working folder.
+std::string check_folder(const std::string& path) {
+  return path.empty() ? "must not be empty" : std::string();
+}
+
+std::string check_account_id(const std::string& text) {
+  const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+  return text.size() == 12 && digits ? std::string() : "must be 12 digits, as an AWS account's id";
+}
+
+std::string check_region(const std::string& text) {
+  const bool allowed =
+      text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+  return !text.empty() && allowed ? std::string() : "must be like us-east-1: a-z, 0-9 and hyphens";
+}
+
 using Verb = std::function<int()>;
 
 struct AllOptions {
@@ -39,8 +64,11 @@ struct AllOptions {
 void add_control_plane_options(CLI::App* verb, NodeOptions& options) {
   verb->add_option("--listen", options.listen, "ADDRESS:PORT of the API, loopback only for now")
       ->capture_default_str();
-  verb->add_option("--region", options.region, "the region in ARNs")->capture_default_str();
+  verb->add_option("--region", options.region, "the region in ARNs")
+      ->check(check_region)
+      ->capture_default_str();
   verb->add_option("--account-id", options.account_id, "the account in ARNs")
+      ->check(check_account_id)
       ->capture_default_str();
 }
 
@@ -60,15 +88,16 @@ void add_agent_options(CLI::App* verb, NodeOptions& options) {
 
 void add_folder_options(CLI::App* verb, NodeOptions& options) {
   verb->add_option("--data-dir", options.data_dir, "what must survive: the database, the identity")
+      ->check(check_folder)
       ->capture_default_str();
   verb->add_option("--run-dir", options.run_dir,
                    "sockets and MPS daemons; by default derived from --data-dir");
 }
 
 void add_client_options(CLI::App* verb, AllOptions& all) {
-  verb->add_option("--endpoint", all.client.endpoint, "the control plane")
-      ->envname("COTENANT_ENDPOINT")
-      ->capture_default_str();
+  verb->add_option("--endpoint", all.client.endpoint,
+                   "the control plane; by default COTENANT_ENDPOINT, else " +
+                       std::string(kDefaultEndpoint));
   verb->add_option("--cluster", all.client.cluster, "the cluster's name")->capture_default_str();
   verb->add_option("--output", all.output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
@@ -100,6 +129,7 @@ void add_node_verbs(CLI::App& app, AllOptions& all, const Composition& compositi
 
   CLI::App* down = app.add_subcommand("down", "End cotenant here and remove all that `up` left");
   down->add_option("--data-dir", all.down.data_dir, "the one that `up` was given")
+      ->check(check_folder)
       ->capture_default_str();
   down->add_option("--docker-host", all.down.docker_host, "by default the one that `up` used");
   down->add_flag("--keep-data", all.down.keep_data, "keep the data folder");
@@ -111,7 +141,9 @@ void add_client_verbs(CLI::App& app, AllOptions& all, Verb& chosen) {
       app.add_subcommand("run", "Run a task: register a definition's file, or name one");
   run->add_option("what", all.run.what, "a task definition's JSON file, or family[:revision]")
       ->required();
-  run->add_option("--count", all.run.count, "how many, 1 to 10")->capture_default_str();
+  run->add_option("--count", all.run.count, "how many, 1 to 10")
+      ->check(CLI::Range(1, base::limits::kRunTaskCountMax))
+      ->capture_default_str();
   run->add_option("--started-by", all.run.started_by, "a mark that `ListTasks` can filter by");
   run->add_flag("--wait", all.run.wait, "return when the tasks run, or have failed to");
   add_client_options(run, all);
@@ -162,6 +194,8 @@ int run_app(int argc, char** argv, const Composition& composition) {
   }
   if (all.verbose) base::log::set_level(base::log::Level::kDebug);
   all.client.json = all.output == "json";
+  // Not by the parser's own means: it would let the variable win over the option.
+  if (all.client.endpoint.empty()) all.client.endpoint = default_endpoint();
   return chosen();
 }
 

@@ -67,6 +67,19 @@ base::Status check_unlocked(const std::string& data_dir) {
   return {};
 }
 
+// Without a record: what still runs in the run folder cannot be cleared safely, and is not forgotten.
+base::Status check_nothing_runs(const std::string& run_dir) {
+  for (const char* name : {"up", "server", "agent", "gpusimd"}) {
+    const auto process = read_pid_file(fmt::format("{}/{}.pid", run_dir, name));
+    if (!process) continue;
+    return base::fail(base::ErrorCode::kConflict,
+                      fmt::format("{}: {} runs (pid {}), but the data folder's records are gone; start "
+                                  "cotenant again with the options it had, then `cotenant down`",
+                                  run_dir, name, process->pid));
+  }
+  return {};
+}
+
 base::Status remove_container(ports::ContainerRuntime& runtime,
                               const ports::ContainerState& container) {
   if (container.phase == ports::ContainerPhase::kRunning) {
@@ -121,17 +134,17 @@ base::Status end_agent_half(const RecordedRole& recorded, const Composition& com
 }
 
 // A folder that holds something else than ours stays, with that in it.
-void remove_if_empty(const std::string& folder) {
+base::Status remove_if_empty(const std::string& folder) {
   std::error_code error;
-  if (!fs::exists(folder, error)) return;
+  if (!fs::exists(folder, error)) return {};
   if (fs::remove(folder, error)) {
     fmt::print("removed {}\n", folder);
-  } else {
-    fmt::print(stderr, "cotenant: {} stays: {}\n", folder, error.message());
+    return {};
   }
+  return base::fail(base::ErrorCode::kIo, fmt::format("{} stays: {}", folder, error.message()));
 }
 
-void remove_run_folder(const std::string& run_dir) {
+base::Status remove_run_folder(const std::string& run_dir) {
   std::error_code ignored;
   for (const char* name : {"mps", "gpusim", "gpusimd.pid", "gpusimd.spec", "gpusimd.log"}) {
     fs::remove_all(fs::path(run_dir) / name, ignored);
@@ -139,16 +152,16 @@ void remove_run_folder(const std::string& run_dir) {
   for (const Role role : kRoles) {
     fs::remove(fs::path(run_dir) / fmt::format("{}.pid", role_name(role)), ignored);
   }
-  remove_if_empty(run_dir);
+  return remove_if_empty(run_dir);
 }
 
-void remove_data_folder(const std::string& data_dir) {
+base::Status remove_data_folder(const std::string& data_dir) {
   std::error_code ignored;
   for (const char* name : kDataFiles) fs::remove(fs::path(data_dir) / name, ignored);
   for (const std::string& name : agent::AgentState::file_names()) {
     fs::remove(fs::path(data_dir) / name, ignored);
   }
-  remove_if_empty(data_dir);
+  return remove_if_empty(data_dir);
 }
 
 }  // namespace
@@ -158,6 +171,9 @@ int down_verb(const DownOptions& options, const Composition& composition) {
   auto roles = read_roles(data_dir, options);
   if (!roles) return refuse(roles.error());
   if (roles->empty()) {
+    if (auto status = check_nothing_runs(default_run_dir(data_dir)); !status) {
+      return refuse(status.error());
+    }
     fmt::print("nothing to remove: no cotenant was started with the data folder {}\n", data_dir);
     return kExitOk;
   }
@@ -170,10 +186,13 @@ int down_verb(const DownOptions& options, const Composition& composition) {
     if (auto status = end_agent_half(recorded, composition); !status) return refuse(status.error());
     run_dirs.insert(recorded.installation.run_dir);
   }
-  for (const std::string& run_dir : run_dirs) remove_run_folder(run_dir);
+  for (const std::string& run_dir : run_dirs) {
+    if (auto status = remove_run_folder(run_dir); !status) return refuse(status.error());
+  }
   for (const RecordedRole& recorded : *roles) remove_node_file(data_dir, recorded.role);
-  if (!options.keep_data) remove_data_folder(data_dir);
-  return kExitOk;
+  if (options.keep_data) return kExitOk;
+  auto status = remove_data_folder(data_dir);
+  return status ? kExitOk : refuse(status.error());
 }
 
 }  // namespace cotenant::cli

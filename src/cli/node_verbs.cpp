@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "agent/agent_loop.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "cli/api_client.h"
 #include "cli/exit_code.h"
@@ -125,34 +126,57 @@ Installation installation_of(const NodeOptions& options) {
 // What was left in another run folder must not be forgotten, nor a running process be doubled.
 base::Status check_not_elsewhere(Role role, const Installation& installation) {
   auto recorded = read_node_file(installation.data_dir, role);
-  if (!recorded) return base::fail(recorded.error());
-  if (*recorded && (*recorded)->run_dir != installation.run_dir) {
-    return base::fail(
-        base::ErrorCode::kConflict,
-        fmt::format("--run-dir {}: with this data folder cotenant {} was started with {}; "
-                    "give that one, or `cotenant down` first",
-                    installation.run_dir, role_name(role), (*recorded)->run_dir));
+  if (!recorded) {
+    // A start with the same options is the remedy for a damaged record.
+    base::log::warn("{}", recorded.error().message);
+  } else if (*recorded && (*recorded)->run_dir != installation.run_dir) {
+    return base::fail(base::ErrorCode::kConflict,
+                      fmt::format("--run-dir {}: with this data folder cotenant {} was started with {}; "
+                                  "give that one, or `cotenant down` first",
+                                  installation.run_dir, role_name(role), (*recorded)->run_dir));
   }
   if (const auto running = read_pid_file(pid_file_path(installation, role))) {
-    return base::fail(
-        base::ErrorCode::kConflict,
-        fmt::format("cotenant {} runs already with this run folder, pid {}; `cotenant "
-                    "down` ends it, or choose other folders with --data-dir",
-                    role_name(role), running->pid));
+    return base::fail(base::ErrorCode::kConflict,
+                      fmt::format("cotenant {} runs already with this run folder, pid {}; `cotenant "
+                                  "down` ends it, or choose other folders with --data-dir",
+                                  role_name(role), running->pid));
   }
   return {};
 }
 
-// Folders, the simulated driver, and the records that `down` goes by.
-base::Status prepare(Role role, Installation& installation) {
+// Folders and the records that `down` goes by.
+base::Status prepare(Role role, const Installation& installation) {
+  if (role != Role::kServer && installation.run_dir.size() > base::limits::kRunDirChars) {
+    return base::fail(base::ErrorCode::kInvalidParameter,
+                      fmt::format("--run-dir {}: has {} characters, but the sockets of MPS below it "
+                                  "allow {}; choose a shorter one",
+                                  installation.run_dir, installation.run_dir.size(),
+                                  base::limits::kRunDirChars));
+  }
   if (auto status = make_folders(installation); !status) return status;
   if (auto status = check_not_elsewhere(role, installation); !status) return status;
   if (auto status = write_node_file(installation, role); !status) return status;
-  if (role != Role::kServer && !installation.simulate_gpus.empty()) {
-    if (auto status = use_simulated_driver(installation); !status) return status;
-    if (auto status = write_node_file(installation, role); !status) return status;
-  }
   return write_pid_file(pid_file_path(installation, role), ::getpid());
+}
+
+// The simulated driver comes last before the agent, so that a start which is refused leaves none behind.
+base::Result<AgentHalf> start_node(const NodeOptions& options, Installation& installation, Role role,
+                                   const std::string& server_url, std::optional<int> api_port,
+                                   const Composition& composition) {
+  if (installation.simulate_gpus.empty()) {
+    return start_agent(options, installation, server_url, api_port, composition);
+  }
+  auto driver = use_simulated_driver(installation);
+  if (!driver) return base::fail(driver.error());
+  base::Status written = write_node_file(installation, role);
+  auto half = written ? start_agent(options, installation, server_url, api_port, composition)
+                      : base::Result<AgentHalf>(base::fail(written.error()));
+  if (!half && *driver == DriverStart::kStarted) {
+    if (auto ended = end_simulated_driver(installation); !ended) {
+      base::log::warn("{}", ended.error().message);
+    }
+  }
+  return half;
 }
 
 // An action of the agent may wait for an engine or a container; whoever has asked us to end, has
@@ -209,8 +233,8 @@ int node_verb(Role role, const NodeOptions& options, const Composition& composit
   }
   std::optional<AgentHalf> half;
   if (role != Role::kServer) {
-    auto started = start_agent(options, installation, url.value_or(options.server_url),
-                               url ? std::optional<int>(listen->port) : std::nullopt, composition);
+    auto started = start_node(options, installation, role, url.value_or(options.server_url),
+                              url ? std::optional<int>(listen->port) : std::nullopt, composition);
     if (!started) return refuse(started.error());
     half = std::move(*started);
   }

@@ -24,7 +24,7 @@ struct NodeOptions {
 };
 
 struct ClientOptions {
-  std::string endpoint = "http://127.0.0.1:8484";
+  std::string endpoint;  // empty: COTENANT_ENDPOINT, else the default address
   std::string cluster = "default";
   bool json = false;
 };

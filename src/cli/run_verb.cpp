@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -22,9 +24,22 @@ using codec::Json;
 constexpr int kStartWaitSeconds = 120;
 
 base::Result<Json> read_definition(const std::string& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  if (error || !std::filesystem::is_regular_file(path, error)) {
+    return base::fail(base::ErrorCode::kNotFound,
+                      fmt::format("{}: {}; give a file with a task definition in JSON", path,
+                                  error ? error.message() : "is not a regular file"));
+  }
+  if (bytes > base::limits::kRequestBodyBytes) {
+    return base::fail(base::ErrorCode::kClient,
+                      fmt::format("{}: has {} bytes; a task definition is at most {}", path, bytes,
+                                  base::limits::kTaskDefinitionBytes));
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return base::fail(base::ErrorCode::kNotFound, fmt::format("{}: cannot be read", path));
+    return base::fail(base::ErrorCode::kNotFound,
+                      fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   }
   std::ostringstream text;
   text << file.rdbuf();

@@ -119,10 +119,10 @@ base::Status write_spec(const Installation& installation) {
                                               "full? Choose another folder with --run-dir");
 }
 
-base::Status start_gpusimd(const Installation& installation, const std::string& dir) {
+base::Result<DriverStart> start_gpusimd(const Installation& installation, const std::string& dir) {
   if (read_pid_file(pid_path(installation))) {
     const std::string running = first_line(spec_path(installation));
-    if (running == installation.simulate_gpus) return {};
+    if (running == installation.simulate_gpus) return DriverStart::kFound;
     return base::fail(
         base::ErrorCode::kConflict,
         fmt::format("--simulate-gpus {}: the simulated driver runs with {}; keep that, or "
@@ -141,10 +141,10 @@ base::Status start_gpusimd(const Installation& installation, const std::string& 
   if (!status) {
     ::kill(*pid, SIGKILL);  // our own child, not yet waited for: the pid is surely its
     ::waitpid(*pid, nullptr, 0);
-    return status;
+    return base::fail(status.error());
   }
   base::log::info("simulated GPUs: {}, gpusimd pid {}", installation.simulate_gpus, *pid);
-  return {};
+  return DriverStart::kStarted;
 }
 
 }  // namespace
@@ -153,14 +153,15 @@ std::string simulated_driver_dir(const Installation& installation) {
   return installation.run_dir + "/gpusim";
 }
 
-base::Status use_simulated_driver(Installation& installation) {
+base::Result<DriverStart> use_simulated_driver(Installation& installation) {
   const std::string dir = simulated_driver_dir(installation);
-  if (auto status = start_gpusimd(installation, dir); !status) return status;
+  auto start = start_gpusimd(installation, dir);
+  if (!start) return start;
   ::setenv("GPUSIM_DIR", dir.c_str(), 1);
   installation.nvml_library = gpusim_file("libnvidia-ml.so.1");
   installation.mps_control = gpusim_file("nvidia-cuda-mps-control");
   installation.cdi_dir = dir + "/cdi";
-  return {};
+  return start;
 }
 
 base::Status end_simulated_driver(const Installation& installation) {

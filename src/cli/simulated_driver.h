@@ -11,13 +11,15 @@
 
 namespace cotenant::cli {
 
+enum class DriverStart { kStarted, kFound };
+
 // The folder that gpusimd owns; clients find it by GPUSIM_DIR.
 std::string simulated_driver_dir(const Installation& installation);
 
 // Starts gpusimd for `simulate_gpus`, or finds the one that runs; sets the installation's driver
 // paths and GPUSIM_DIR in our own environment. Errors: kIo, kInvalidParameter (the spec, with
 // gpusimd's own words); kConflict when one runs with another spec.
-base::Status use_simulated_driver(Installation& installation);
+base::Result<DriverStart> use_simulated_driver(Installation& installation);
 
 // Ends it. None: success.
 base::Status end_simulated_driver(const Installation& installation);

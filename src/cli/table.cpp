@@ -14,7 +14,20 @@ std::size_t width_of(const std::string& text) {
   }));
 }
 
+// A tenant's text must not reach the terminal as commands, nor break the row.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return (static_cast<unsigned char>(c) < 0x20) || c == 0x7f; }, ' ');
+  return text;
+}
+
 }  // namespace
+
+void Table::add(std::vector<std::string> row) {
+  for (std::string& cell : row) cell = printable(std::move(cell));
+  rows_.push_back(std::move(row));
+}
 
 std::string Table::text() const {
   std::vector<std::size_t> widths;

@@ -10,7 +10,8 @@ namespace cotenant::cli {
 class Table {
  public:
   explicit Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  // Control characters in a cell become blanks.
+  void add(std::vector<std::string> row);
   bool empty() const { return rows_.size() == 1; }
   std::string text() const;
 

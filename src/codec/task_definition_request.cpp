@@ -80,8 +80,30 @@ base::Status check_log_configuration(const Json& json, const std::string& path,
   return {};
 }
 
+// A program's arguments and environment end at a NUL: a text with one cannot reach it whole.
+base::Status check_no_nul(const Json& json, const std::string& path) {
+  if (json.is_string() && json.as_string().find('\0') != std::string::npos) {
+    return invalid(path, "must not contain the character NUL");
+  }
+  if (json.is_array()) {
+    for (std::size_t i = 0; i < json.as_array().size(); ++i) {
+      auto status = check_no_nul(json.as_array()[i], fmt::format("{}[{}]", path, i));
+      if (!status) return status;
+    }
+  }
+  if (json.is_object()) {
+    for (const Json::Member& member : json.as_object()) {
+      if (auto status = check_no_nul(member.value, path + "." + member.name); !status) return status;
+    }
+  }
+  return {};
+}
+
 base::Result<core::ContainerDefinition> decode_container(const Json& json, const std::string& path,
                                                          std::vector<std::string>& warnings) {
+  if (auto status = check_no_nul(json, path.substr(0, path.size() - 1)); !status) {
+    return fail(status.error());
+  }
   if (auto status = apply_verdicts(container_definition_members(), json, path, warnings); !status) {
     return fail(status.error());
   }
@@ -92,6 +114,9 @@ base::Result<core::ContainerDefinition> decode_container(const Json& json, const
   }
   container.image = json.string_or("image", "");
   if (container.image.empty()) return invalid(path + "image", "is required: the image to run");
+  if (container.image.find_first_of(" \t\r\n") != std::string::npos) {
+    return invalid(path + "image", "must be an image's name, without blanks");
+  }
   container.cpu_units = json.integer_or("cpu", 0);
   if (container.cpu_units < 0) return invalid(path + "cpu", "must not be negative");
   container.memory_mib = optional_integer(json, "memory");
@@ -100,6 +125,9 @@ base::Result<core::ContainerDefinition> decode_container(const Json& json, const
   container.entry_point = strings(json, "entryPoint");
   container.command = strings(json, "command");
   container.working_directory = json.string_or("workingDirectory", "");
+  if (!container.working_directory.empty() && container.working_directory.front() != '/') {
+    return invalid(path + "workingDirectory", "must be an absolute path");
+  }
   container.stop_timeout_s = optional_integer(json, "stopTimeout");
   if (const Json* labels = json.find("dockerLabels")) {
     for (const Json::Member& label : labels->as_object()) {

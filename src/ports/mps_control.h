@@ -24,7 +24,8 @@ class MpsControl {
   virtual base::Status probe(const std::string& gpu_uuid) = 0;
   // Stops server and daemon and removes the pipe directory. No daemon: success.
   virtual base::Status stop(const std::string& gpu_uuid) = 0;
-  // The GPUs that have a live daemon of ours, e.g. from before a restart of the agent.
+  // The GPUs that have a live daemon of ours, e.g. from before a restart of the agent, or a server that
+  // a dead one left behind: such a GPU is no plain one until stop() or start() has cleared it.
   virtual std::vector<std::string> running() = 0;
   // The host path of the socket `control`, the only file of the pipe directory that a client gets.
   virtual std::string control_socket(const std::string& gpu_uuid) const = 0;

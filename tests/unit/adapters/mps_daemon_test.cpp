@@ -251,7 +251,7 @@ TEST_F(MpsDaemonTest, KilledDaemonIsReplacedAndItsServerEnded) {
   ASSERT_EQ(::kill(before.daemon.pid, SIGKILL), 0);
   ASSERT_TRUE(wait_until_gone(before.daemon, milliseconds(5000)));
   EXPECT_TRUE(is_alive(*before.server));
-  EXPECT_TRUE(daemon->running().empty());
+  EXPECT_EQ(daemon->running(), std::vector<std::string>{kGpu}) << "this is no plain GPU yet";
   const auto probed = daemon->probe(kGpu);
   ASSERT_FALSE(probed.has_value());
   EXPECT_EQ(probed.error().code, ErrorCode::kUnavailable);
