@@ -385,8 +385,7 @@ void AgentLogic::step_stray(const ContainerState& state, TimeMs now_ms) {
   if (state.phase == ContainerPhase::kRunning) {
     // One that was reported stopped holds no reservation any more: somebody has started it again.
     const bool reported = memory.last.status == ContainerStatus::kStopped;
-    issue({0, StopContainer{id, state.id,
-                            reported ? 0 : base::limits::kStopTimeoutSecondsDefault}},
+    issue({0, StopContainer{id, state.id, reported ? 0 : base::limits::kStopTimeoutSecondsDefault}},
           now_ms);
     return;
   }

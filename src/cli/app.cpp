@@ -95,9 +95,9 @@ void add_folder_options(CLI::App* verb, NodeOptions& options) {
 }
 
 void add_client_options(CLI::App* verb, AllOptions& all) {
-  verb->add_option("--endpoint", all.client.endpoint,
-                   "the control plane; by default COTENANT_ENDPOINT, else " +
-                       std::string(kDefaultEndpoint));
+  verb->add_option(
+      "--endpoint", all.client.endpoint,
+      "the control plane; by default COTENANT_ENDPOINT, else " + std::string(kDefaultEndpoint));
   verb->add_option("--cluster", all.client.cluster, "the cluster's name")->capture_default_str();
   verb->add_option("--output", all.output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))

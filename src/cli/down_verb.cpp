@@ -72,10 +72,11 @@ base::Status check_nothing_runs(const std::string& run_dir) {
   for (const char* name : {"up", "server", "agent", "gpusimd"}) {
     const auto process = read_pid_file(fmt::format("{}/{}.pid", run_dir, name));
     if (!process) continue;
-    return base::fail(base::ErrorCode::kConflict,
-                      fmt::format("{}: {} runs (pid {}), but the data folder's records are gone; start "
-                                  "cotenant again with the options it had, then `cotenant down`",
-                                  run_dir, name, process->pid));
+    return base::fail(
+        base::ErrorCode::kConflict,
+        fmt::format("{}: {} runs (pid {}), but the data folder's records are gone; start "
+                    "cotenant again with the options it had, then `cotenant down`",
+                    run_dir, name, process->pid));
   }
   return {};
 }

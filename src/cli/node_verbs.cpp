@@ -130,16 +130,18 @@ base::Status check_not_elsewhere(Role role, const Installation& installation) {
     // A start with the same options is the remedy for a damaged record.
     base::log::warn("{}", recorded.error().message);
   } else if (*recorded && (*recorded)->run_dir != installation.run_dir) {
-    return base::fail(base::ErrorCode::kConflict,
-                      fmt::format("--run-dir {}: with this data folder cotenant {} was started with {}; "
-                                  "give that one, or `cotenant down` first",
-                                  installation.run_dir, role_name(role), (*recorded)->run_dir));
+    return base::fail(
+        base::ErrorCode::kConflict,
+        fmt::format("--run-dir {}: with this data folder cotenant {} was started with {}; "
+                    "give that one, or `cotenant down` first",
+                    installation.run_dir, role_name(role), (*recorded)->run_dir));
   }
   if (const auto running = read_pid_file(pid_file_path(installation, role))) {
-    return base::fail(base::ErrorCode::kConflict,
-                      fmt::format("cotenant {} runs already with this run folder, pid {}; `cotenant "
-                                  "down` ends it, or choose other folders with --data-dir",
-                                  role_name(role), running->pid));
+    return base::fail(
+        base::ErrorCode::kConflict,
+        fmt::format("cotenant {} runs already with this run folder, pid {}; `cotenant "
+                    "down` ends it, or choose other folders with --data-dir",
+                    role_name(role), running->pid));
   }
   return {};
 }
@@ -147,11 +149,11 @@ base::Status check_not_elsewhere(Role role, const Installation& installation) {
 // Folders and the records that `down` goes by.
 base::Status prepare(Role role, const Installation& installation) {
   if (role != Role::kServer && installation.run_dir.size() > base::limits::kRunDirChars) {
-    return base::fail(base::ErrorCode::kInvalidParameter,
-                      fmt::format("--run-dir {}: has {} characters, but the sockets of MPS below it "
-                                  "allow {}; choose a shorter one",
-                                  installation.run_dir, installation.run_dir.size(),
-                                  base::limits::kRunDirChars));
+    return base::fail(
+        base::ErrorCode::kInvalidParameter,
+        fmt::format("--run-dir {}: has {} characters, but the sockets of MPS below it "
+                    "allow {}; choose a shorter one",
+                    installation.run_dir, installation.run_dir.size(), base::limits::kRunDirChars));
   }
   if (auto status = make_folders(installation); !status) return status;
   if (auto status = check_not_elsewhere(role, installation); !status) return status;
@@ -160,9 +162,9 @@ base::Status prepare(Role role, const Installation& installation) {
 }
 
 // The simulated driver comes last before the agent, so that a start which is refused leaves none behind.
-base::Result<AgentHalf> start_node(const NodeOptions& options, Installation& installation, Role role,
-                                   const std::string& server_url, std::optional<int> api_port,
-                                   const Composition& composition) {
+base::Result<AgentHalf> start_node(const NodeOptions& options, Installation& installation,
+                                   Role role, const std::string& server_url,
+                                   std::optional<int> api_port, const Composition& composition) {
   if (installation.simulate_gpus.empty()) {
     return start_agent(options, installation, server_url, api_port, composition);
   }

@@ -25,12 +25,12 @@ constexpr int kStartWaitSeconds = 120;
 
 base::Result<Json> read_definition(const std::string& path) {
   std::error_code error;
-  const auto bytes = std::filesystem::file_size(path, error);
-  if (error || !std::filesystem::is_regular_file(path, error)) {
+  if (!std::filesystem::is_regular_file(path, error)) {
     return base::fail(base::ErrorCode::kNotFound,
                       fmt::format("{}: {}; give a file with a task definition in JSON", path,
                                   error ? error.message() : "is not a regular file"));
   }
+  const auto bytes = std::filesystem::file_size(path, error);
   if (bytes > base::limits::kRequestBodyBytes) {
     return base::fail(base::ErrorCode::kClient,
                       fmt::format("{}: has {} bytes; a task definition is at most {}", path, bytes,

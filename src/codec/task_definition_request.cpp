@@ -93,7 +93,8 @@ base::Status check_no_nul(const Json& json, const std::string& path) {
   }
   if (json.is_object()) {
     for (const Json::Member& member : json.as_object()) {
-      if (auto status = check_no_nul(member.value, path + "." + member.name); !status) return status;
+      if (auto status = check_no_nul(member.value, path + "." + member.name); !status)
+        return status;
     }
   }
   return {};
