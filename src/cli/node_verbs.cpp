@@ -155,8 +155,8 @@ base::Status prepare(Role role, const Installation& installation) {
                     "allow {}; choose a shorter one",
                     installation.run_dir, installation.run_dir.size(), base::limits::kRunDirChars));
   }
-  if (auto status = make_folders(installation); !status) return status;
   if (auto status = check_not_elsewhere(role, installation); !status) return status;
+  if (auto status = make_folders(installation); !status) return status;
   if (auto status = write_node_file(installation, role); !status) return status;
   return write_pid_file(pid_file_path(installation, role), ::getpid());
 }
