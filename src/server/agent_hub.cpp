@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <iterator>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -43,6 +43,11 @@ class AgentSession final : public ports::WebSocketListener,
   }
 
   void on_closed(std::string_view reason) override {
+    {
+      const std::lock_guard lock(mutex_);
+      socket_.reset();  // which holds its listener, us
+      waiting_.clear();
+    }
     if (instance_id_.empty()) return;
     base::log::info("agent of instance {} disconnected: {}", instance_id_, reason);
     auto self = shared_from_this();
@@ -89,19 +94,17 @@ class AgentSession final : public ports::WebSocketListener,
                                      self->accepted();
                                    });
     if (!status) return close(status.error().message);
-    observe({std::move(hello.observed), nullptr});
+    observe({std::move(hello.observed), std::nullopt});
   }
 
   void on_observed(codec::AgentObserved observed) {
     if (instance_id_.empty()) return close("the first frame must be hello");
-    auto self = shared_from_this();
-    const std::int64_t seq = observed.seq;
-    observe({std::move(observed.tasks), [self, seq] { self->send(codec::ServerAck{seq}); }});
+    observe({std::move(observed.tasks), observed.seq});
   }
 
   struct Report {
     std::vector<core::TaskObservation> tasks;
-    std::function<void()> stored;  // may be null
+    std::optional<std::int64_t> seq;  // to be acknowledged when it is stored
   };
 
   // What an agent reports counts only once its hello has been accepted: a refused one must change
@@ -146,12 +149,12 @@ class AgentSession final : public ports::WebSocketListener,
       const auto begin = std::make_move_iterator(tasks.begin()) + static_cast<std::ptrdiff_t>(at);
       core::ObserveTasks command{instance_id_, {begin, begin + static_cast<std::ptrdiff_t>(count)}};
       at += count;
-      auto stored = at == tasks.size() ? std::move(report.stored) : nullptr;
+      const auto seq = at == tasks.size() ? report.seq : std::nullopt;
       auto status = loop_.post(std::move(command),
-                               [self = shared_from_this(), stored = std::move(stored)](
+                               [self = shared_from_this(), seq](
                                    const base::Result<core::Reply>& reply, const core::State&) {
                                  if (!reply) return self->close(reply.error().message);
-                                 if (stored) stored();
+                                 if (seq) self->send(codec::ServerAck{*seq});
                                });
       if (!status) return status;
     } while (at < tasks.size());
