@@ -15,7 +15,7 @@
 namespace cotenant::agent {
 
 // Where a sharing container finds its daemon's `control`. Not the default /tmp/nvidia-mps, which
-// CUDA probes whether asked or not (facts: ECS moved away from it for that).
+// CUDA probes whether asked or not (ECS moved its own daemon away from it for that).
 inline constexpr const char* kContainerMpsDirectory = "/run/cotenant/mps";
 
 struct BuiltSpec {

@@ -2,7 +2,7 @@
 // client that starts without its daemon does not fail, it runs on the plain GPU without any limit.
 //
 // As ECS has it: 3 attempts, 2 s and then 4 s between them, 10 s in all, fails closed, with ECS's
-// stop reasons (facts: ECS agent's task resource MPSDaemonResource). A value; pure.
+// stop reasons (source: the ECS agent's task resource MPSDaemonResource). A value; pure.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Times and bounds of one WebSocket, the same for both sides (design: ping every 5 s, dead after 15
+// Times and bounds of one WebSocket, the same for both sides (docs/architecture.md: ping every 5 s, dead after 15
 // s).
 #pragma once
 
