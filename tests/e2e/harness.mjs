@@ -441,7 +441,7 @@ export class Cotenant {
     for (const daemon of this.daemons) daemon.killNow();
     let failure;
     for (const dataDir of new Set([this.agentDataDir, this.dataDir])) {
-      const result = run(BINARY, ['down', '--data-dir', dataDir, '--run-dir', this.runDirOf(dataDir)],
+      const result = run(BINARY, ['down', '--data-dir', dataDir],
                          {mayFail: true, timeoutMs: 120_000});
       if (result.status !== 0) failure = `cotenant down: ${result.stdout}${result.stderr}\n${this.logTails()}`;
     }
