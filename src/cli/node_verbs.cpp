@@ -41,9 +41,13 @@ class StopSignals {
       if (present.sa_handler != SIG_IGN) sigaddset(&set_, signal);
     }
     sigaddset(&set_, kControlPlaneFailed);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    pthread_sigmask(SIG_BLOCK, &set_, &before_);
     ::signal(SIGPIPE, SIG_IGN);
   }
+  ~StopSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
   int wait() const {
     int signal = 0;
     sigwait(&set_, &signal);
@@ -53,6 +57,7 @@ class StopSignals {
 
  private:
   sigset_t set_{};
+  sigset_t before_{};
 };
 
 // The agent half: its ports, its connection and its loop, in the order in which they depend on each

@@ -142,7 +142,7 @@ core::ContainerObservation read_container_observation(JsonReader reader) {
   }
   container.reason = reader.text("reason", false);
   container.runtime_id = reader.text("runtimeId", false, limits::kNameChars);
-  container.image_digest = reader.text("imageDigest", false);
+  container.image_digest = reader.text("imageDigest", false, limits::kNameChars);
   return container;
 }
 

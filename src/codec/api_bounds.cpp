@@ -106,6 +106,8 @@ constexpr Bound kBounds[] = {
     {"RunTaskRequest", "clientToken", kAnyMin, limits::kClientTokenChars, kVisibleAscii,
      kReference},
     {"RunTaskRequest", "count", 1, limits::kRunTaskCountMax, kAny, kReference},
+    {"RunTaskRequest", "group", kAnyMin, kNameMax, kAny,
+     "cotenant: a group is at most 255 characters"},
     {"RunTaskRequest", "overrides", kAnyMin, limits::kOverridesBytes, kAny, kReference},
     {"RunTaskRequest", "placementConstraints", kAnyMin, 10, kAny, kReference},
     {"RunTaskRequest", "placementStrategy", kAnyMin, 5, kAny, kReference},

@@ -86,9 +86,12 @@ base::Result<core::ContainerOverride> decode_container_override(const Json& json
   return entry;
 }
 
-base::Status check_launch_type(const std::string& launch_type) {
-  if (launch_type.empty() || launch_type == "EC2" || launch_type == "MANAGED_INSTANCES" ||
-      launch_type == "EXTERNAL") {
+base::Status check_launch_type(const std::string& launch_type, std::vector<std::string>& warnings) {
+  if (launch_type.empty() || launch_type == "EC2") return {};
+  if (launch_type == "MANAGED_INSTANCES") {
+    warnings.push_back(
+        "launchType: MANAGED_INSTANCES runs on the cluster's own container instances, and is shown as "
+        "EC2");
     return {};
   }
   return fail(ErrorCode::kUnsupportedFeature,
@@ -137,7 +140,8 @@ base::Result<Decoded<core::RunTask>> decode_run_task(const Json& body) {
   auto definition = base::parse_task_definition_ref(body.string_or("taskDefinition", ""));
   if (!definition) return fail(at_member("taskDefinition", definition.error()));
   command.definition = std::move(*definition);
-  if (auto status = check_launch_type(body.string_or("launchType", "")); !status) {
+  if (auto status = check_launch_type(body.string_or("launchType", ""), decoded.warnings);
+      !status) {
     return fail(status.error());
   }
   command.count = static_cast<int>(body.integer_or("count", 1));
@@ -228,6 +232,7 @@ base::Result<ListTasksQuery> decode_list_tasks(const Json& body) {
     auto ref = base::parse_resource_ref("container-instance", instance->as_string());
     if (!ref) return fail(at_member("containerInstance", ref.error()));
     query.instance_id = ref->id;
+    if (ref->cluster && *ref->cluster != query.cluster) query.none = true;
   }
   if (body.find("family") != nullptr) query.family = body.string_or("family", "");
   if (body.find("startedBy") != nullptr) query.started_by = body.string_or("startedBy", "");

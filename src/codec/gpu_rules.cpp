@@ -126,12 +126,15 @@ std::vector<std::string> environment_warnings(const core::TaskDefinition& defini
   std::vector<std::string> warnings;
   for (std::size_t i = 0; i < definition.containers.size(); ++i) {
     const core::ContainerDefinition& container = definition.containers[i];
-    if (!std::holds_alternative<core::SharedGpu>(container.gpu)) continue;
+    const auto* share = std::get_if<core::SharedGpu>(&container.gpu);
+    if (share == nullptr) continue;
     for (const core::EnvironmentVariable& variable : container.environment) {
       if (std::find(kPlatformNames.begin(), kPlatformNames.end(), variable.name) ==
           kPlatformNames.end()) {
         continue;
       }
+      // Without a percentage of the definition's own, the user's stays: it can only narrow.
+      if (variable.name == "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE" && !share->compute_percent) continue;
       warnings.push_back(
           fmt::format("containerDefinitions[{}].environment: {} is set by cotenant for a container "
                       "that shares a GPU; the value given here is not used",

@@ -12,6 +12,7 @@ constexpr Verdict kWarned = Verdict::kWarned;
 constexpr Verdict kRefused = Verdict::kRefused;
 
 constexpr std::string_view kRoles = "stored and shown; there are no AWS roles outside AWS";
+constexpr std::string_view kNoRoles = "has no effect; there are no AWS roles outside AWS";
 constexpr std::string_view kTags = "stored and shown; tags have no other effect yet";
 constexpr std::string_view kLeaveOut = "leave it out";
 
@@ -131,8 +132,8 @@ const std::vector<MemberVerdict>& run_task_members() {
 const std::vector<MemberVerdict>& task_override_members() {
   static const std::vector<MemberVerdict> table = {
       {"containerOverrides", kCarried, ""},
-      {"executionRoleArn", kWarned, kRoles},
-      {"taskRoleArn", kWarned, kRoles},
+      {"executionRoleArn", kWarned, kNoRoles},
+      {"taskRoleArn", kWarned, kNoRoles},
       {"cpu", kRefused, "register a task definition with these values"},
       {"memory", kRefused, "register a task definition with these values"},
       {"inferenceAcceleratorOverrides", kRefused, kLeaveOut},

@@ -1,6 +1,9 @@
 // Agents that come and go.
 #include <fmt/format.h>
 
+#include <set>
+#include <string>
+
 #include "core/reducer_rules.h"
 
 namespace cotenant::core::rules {
@@ -9,18 +12,37 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
-// Reservations rest on the registered GPUs: while a task holds one, they must not change.
-base::Status check_same_gpus(const Instance& known, const InstanceRegistration& now) {
-  if (known.registration.gpus == now.gpus) return {};
+// Reservations rest on the GPUs: one that is in use must still be there, and still hold what it holds.
+// Idle ones may come, go and change.
+base::Status check_gpus_in_use(const Instance& known, const InstanceRegistration& now) {
+  const GpuLedger offered(now.gpus);
   for (std::size_t gpu = 0; gpu < known.gpus.size(); ++gpu) {
-    if (known.gpus.mode(gpu) == SharingMode::kIdle) continue;
+    const SharingMode mode = known.gpus.mode(gpu);
+    if (mode == SharingMode::kIdle) continue;
+    const auto same = offered.find(known.gpus.device(gpu).uuid);
+    const std::int64_t held_mib = known.gpus.total_mib(gpu) - known.gpus.remaining_mib(gpu);
+    const bool holds =
+        same && (mode == SharingMode::kDedicated ||
+                 !offered.refuses_share(*same, held_mib, known.gpus.container_count(gpu)));
+    if (holds) continue;
     return fail(
         ErrorCode::kInvalidParameter,
-        fmt::format("instance {}: its GPUs have changed while GPU {} holds {} container(s); "
-                    "stop them first, or restore the GPUs as they were registered",
-                    now.id, known.gpus.device(gpu).uuid, known.gpus.container_count(gpu)));
+        fmt::format("instance {}: GPU {} holds {} container(s), but is {}; restore it as it "
+                    "was registered",
+                    now.id, known.gpus.device(gpu).uuid, known.gpus.container_count(gpu),
+                    same ? "smaller now than what they hold" : "not there any more"));
   }
   return {};
+}
+
+// Takes over the new GPUs, with the reservations that the instance's tasks hold on them.
+void replace_registration(State& state, Instance& instance,
+                          const InstanceRegistration& registration) {
+  const std::set<std::string> task_ids = instance.task_ids;
+  for (const std::string& task_id : task_ids) release(state, state.tasks.at(task_id));
+  instance.gpus = GpuLedger(registration.gpus);
+  instance.registration = registration;
+  for (const std::string& task_id : task_ids) reserve(state, state.tasks.at(task_id));
 }
 
 }  // namespace
@@ -63,13 +85,10 @@ Result<Outcome> connect_instance(State& state, const ConnectInstance& command,
                     "second agent use a copy of its data folder?",
                     registration.id, instance.connection_epoch));
   }
-  if (auto status = check_same_gpus(instance, registration); !status) return fail(status.error());
+  if (auto status = check_gpus_in_use(instance, registration); !status) return fail(status.error());
 
   if (instance.registration != registration) {
-    if (instance.registration.gpus != registration.gpus) {
-      instance.gpus = GpuLedger(registration.gpus);  // all IDLE: check_same_gpus has seen to it
-    }
-    instance.registration = registration;
+    replace_registration(state, instance, registration);
     ++instance.version;
   } else {
     outcome.effects.changed_records.clear();

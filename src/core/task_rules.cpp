@@ -219,10 +219,12 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
   for (int copy = 0; copy < command.count; ++copy) {
     const auto placement = place(active_instances(state, command.cluster), need);
     if (!placement) {
+      // Nothing changes in between, so the copies that are left fail alike.
       const PlacementRefusal& refusal = placement.error();
-      reply.failures.push_back(
-          {refusal.instance_id, std::string(reason(refusal.test)), refusal.detail});
-      continue;
+      const TaskFailure failure{refusal.instance_id, std::string(reason(refusal.test)),
+                                refusal.detail};
+      reply.failures.assign(static_cast<std::size_t>(command.count - copy), failure);
+      break;
     }
     Task task = make_task(state, command, **definition, *placement, context);
     reply.task_ids.push_back(task.id);

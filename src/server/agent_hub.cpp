@@ -50,11 +50,12 @@ class AgentSession final : public ports::WebSocketListener,
     }
     if (instance_id_.empty()) return;
     base::log::info("agent of instance {} disconnected: {}", instance_id_, reason);
+    // Behind the hello in the loop's queue, so that its outcome is known: a refused one must not
+    // disconnect the agent that is there.
     auto self = shared_from_this();
-    const auto status = loop_.post(core::DisconnectInstance{instance_id_, epoch_},
-                                   [self](const base::Result<core::Reply>&, const core::State&) {
-                                     self->hub_.detach(self->instance_id_, self.get());
-                                   });
+    const auto status = loop_.post_always(
+        core::ObserveTasks{instance_id_, {}},
+        [self](const base::Result<core::Reply>&, const core::State&) { self->disconnect(); });
     if (!status) base::log::warn("instance {}: {}", instance_id_, status.error().message);
   }
 
@@ -161,6 +162,13 @@ class AgentSession final : public ports::WebSocketListener,
     return {};
   }
 
+  // On the loop's thread.
+  void disconnect() {
+    if (!hub_.detach(instance_id_, this)) return;
+    const auto status = loop_.post_always(core::DisconnectInstance{instance_id_, epoch_}, nullptr);
+    if (!status) base::log::warn("instance {}: {}", instance_id_, status.error().message);
+  }
+
   void refuse(std::string reason) {
     base::log::warn("an agent's hello was refused: {}", reason);
     send(codec::ServerRefused{reason});
@@ -192,9 +200,11 @@ void AgentHub::attach(const core::State& state, const std::string& instance_id,
       slot->next_revision(), true, core::desired_tasks(state, instance_id), {}});
 }
 
-void AgentHub::detach(const std::string& instance_id, const AgentSession* session) {
+bool AgentHub::detach(const std::string& instance_id, const AgentSession* session) {
   const auto found = sessions_.find(instance_id);
-  if (found != sessions_.end() && found->second.get() == session) sessions_.erase(found);
+  if (found == sessions_.end() || found->second.get() != session) return false;
+  sessions_.erase(found);
+  return true;
 }
 
 void AgentHub::on_effects(const core::State& state, const core::Effects& effects) {

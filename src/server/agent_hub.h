@@ -29,7 +29,8 @@ class AgentHub final : public EffectSink {
   void on_effects(const core::State& state, const core::Effects& effects) override;
   void attach(const core::State& state, const std::string& instance_id,
               std::shared_ptr<AgentSession> session);
-  void detach(const std::string& instance_id, const AgentSession* session);
+  // False: it was not attached (its hello was refused, or a newer connection has taken its place).
+  bool detach(const std::string& instance_id, const AgentSession* session);
 
  private:
   CoreLoop& loop_;

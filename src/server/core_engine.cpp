@@ -184,7 +184,8 @@ void CoreEngine::tick() {
       roll_back(revision.error());
     }
   }
-  if (writable_ && now_ms >= expired_at_ms_ + kExpireEveryMs) {
+  const bool clock_went_back = now_ms < expired_at_ms_;
+  if (writable_ && (clock_went_back || now_ms >= expired_at_ms_ + kExpireEveryMs)) {
     expired_at_ms_ = now_ms;
     run({{core::Expire{}, nullptr}});
   }

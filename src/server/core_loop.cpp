@@ -39,9 +39,16 @@ base::Status CoreLoop::refuse_if_full() const {
 }
 
 base::Status CoreLoop::post(core::Command command, CommandDone done) {
+  return enqueue(std::move(command), std::move(done), false);
+}
+
+base::Status CoreLoop::post_always(core::Command command, CommandDone done) {
+  return enqueue(std::move(command), std::move(done), true);
+}
+
+base::Status CoreLoop::enqueue(core::Command command, CommandDone done, bool always) {
   {
     const std::lock_guard lock(mutex_);
-    const bool always = std::holds_alternative<core::DisconnectInstance>(command);
     if (auto status = always ? refuse_if_stopping() : refuse_if_full(); !status) return status;
     commands_.push_back({std::move(command), std::move(done)});
   }
@@ -79,7 +86,14 @@ void CoreLoop::run() {
       stopping = stopping_ && commands_.empty();
     }
     if (!batch.empty()) engine_.run(std::move(batch));
-    for (const Read& read : reads) read(engine_.state());
+    // After a failure the state may hold what was never stored: nobody may see it.
+    for (const Read& read : reads) {
+      if (engine_.failed()) {
+        read(base::fail(*engine_.failed()));
+      } else {
+        read(&engine_.state());
+      }
+    }
     if (SteadyClock::now() >= next_tick) {
       engine_.tick();
       next_tick = SteadyClock::now() + kTick;

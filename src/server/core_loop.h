@@ -38,6 +38,8 @@ class CoreLoop {
   // `done` is not called. DisconnectInstance is always taken: there are as many as agents'
   // connections.
   base::Status post(core::Command command, CommandDone done);
+  // The same, also when the queue is full: for the end of a connection, which cannot be refused.
+  base::Status post_always(core::Command command, CommandDone done);
 
   // Blocks until the command is durable; `view` copies what the caller needs out of the state.
   template <class T>
@@ -60,17 +62,23 @@ class CoreLoop {
   // Blocks. `view` runs on the loop's thread: it copies at most a page and does not encode.
   template <class T>
   base::Result<T> read(std::function<T(const core::State&)> view) {
-    std::promise<T> promise;
+    std::promise<base::Result<T>> promise;
     auto future = promise.get_future();
-    const auto status =
-        post_read([&](const core::State& state) { promise.set_value(view(state)); });
+    const auto status = post_read([&](const base::Result<const core::State*>& state) {
+      if (state) {
+        promise.set_value(view(**state));
+      } else {
+        promise.set_value(base::fail(state.error()));
+      }
+    });
     if (!status) return base::fail(status.error());
     return future.get();
   }
 
  private:
-  using Read = std::function<void(const core::State&)>;
+  using Read = std::function<void(const base::Result<const core::State*>&)>;
 
+  base::Status enqueue(core::Command command, CommandDone done, bool always);
   base::Status post_read(Read read);
   base::Status refuse_if_stopping() const;
   base::Status refuse_if_full() const;

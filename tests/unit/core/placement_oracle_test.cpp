@@ -312,10 +312,10 @@ TEST(PlacementOracleTest, PlaceAgreesWithTheSecondImplementation) {
     }
   }
   // The clusters are neither empty nor endless: every outcome was compared often.
-  EXPECT_GE(placed + refused, 200000);
-  EXPECT_GE(placed, 50000);
-  EXPECT_GE(refused - infeasible, 20000);
-  EXPECT_GE(infeasible, 20000);
+  EXPECT_GE(placed + refused, kClusters * 50);
+  EXPECT_GE(placed, kClusters * 12);
+  EXPECT_GE(refused - infeasible, kClusters * 5);
+  EXPECT_GE(infeasible, kClusters * 5);
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST(ConnectInstanceTest, ReconnectRules) {
        [](ConnectInstance& c) {
          c.registration.gpus.push_back({"GPU-new", "H100", 80000, 48});
        },
-       false, false, "GPU-i1-0"},
+       true, true, ""},
       {"a GPU more, idle", false,
        [](ConnectInstance& c) {
          c.registration.gpus.push_back({"GPU-new", "H100", 80000, 48});
@@ -81,8 +81,16 @@ TEST(ConnectInstanceTest, ReconnectRules) {
        false, "holds 1 container(s)"},
       {"a GPU lost, idle", false, [](ConnectInstance& c) { c.registration.gpus.clear(); }, true,
        true, ""},
-      {"less memory, in use", true,
-       [](ConnectInstance& c) { c.registration.gpus[0].memory_mib = 40000; }, false, false,
+      {"less memory, which still holds what is held", true,
+       [](ConnectInstance& c) { c.registration.gpus[0].memory_mib = 1000; }, true, true, ""},
+      {"less memory than is held", true,
+       [](ConnectInstance& c) { c.registration.gpus[0].memory_mib = 999; }, false, false,
+       "GPU-i1-0 holds 1 container(s), but is smaller now"},
+      {"unreadable memory, in use", true,
+       [](ConnectInstance& c) { c.registration.gpus[0].memory_mib.reset(); }, false, false,
+       "GPU-i1-0"},
+      {"fewer client slots than are taken", true,
+       [](ConnectInstance& c) { c.registration.gpus[0].client_slots = 1; }, false, false,
        "GPU-i1-0"},
       {"unreadable memory, idle", false,
        [](ConnectInstance& c) { c.registration.gpus[0].memory_mib.reset(); }, true, true, ""},

@@ -54,8 +54,9 @@ void add_claim(const State& state, const Task& task, InstanceClaim& claim) {
       gpu.sharing.insert(task.id);
     } else if (const auto* request = std::get_if<WholeGpus>(&part.gpu)) {
       whole += uuids.size();
-      whole_wanted += request->all ? state.instances.at(task.instance_id).gpus.size()
-                                   : static_cast<std::size_t>(request->count);
+      // ALL are those that were there when the task was placed: GPUs may have come since.
+      ASSERT_LE(uuids.size(), state.instances.at(task.instance_id).gpus.size());
+      whole_wanted += request->all ? uuids.size() : static_cast<std::size_t>(request->count);
       for (const std::string& uuid : uuids) {
         ASSERT_TRUE(claim.gpus[uuid].dedicated.insert(task.id).second) << "given twice: " << uuid;
       }

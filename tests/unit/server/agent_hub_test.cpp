@@ -80,6 +80,11 @@ class AgentHubTest : public testing::Test {
   }
 
   bool is_connected(const std::string& id) {
+    // The end of a connection takes two commands, the second posted by the first: let both be done.
+    for (int i = 0; i < 2; ++i) {
+      [[maybe_unused]] const auto done = loop_->apply<bool>(
+          core::ObserveTasks{id, {}}, [](const core::Reply&, const core::State&) { return true; });
+    }
     return read<bool>([&](const core::State& state) {
       const auto found = state.instances.find(id);
       return found != state.instances.end() && found->second.agent_connected;
