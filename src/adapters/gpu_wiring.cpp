@@ -137,12 +137,6 @@ void wire_no_gpu(ports::ContainerSpec& spec) {
   set_environment(spec, kVisibleDevices, kNoDevices);
 }
 
-void set_environment(ports::ContainerSpec& spec, const std::string& name,
-                     const std::string& value) {
-  std::erase_if(spec.environment, [&](const auto& variable) { return variable.name == name; });
-  spec.environment.push_back({name, value});
-}
-
 CdiGpuWiring::CdiGpuWiring(std::string cdi_dir) : cdi_dir_(std::move(cdi_dir)) {}
 
 Status CdiGpuWiring::wire(const ports::EngineInfo& engine,

@@ -34,9 +34,6 @@ base::Status wire_gpus(const GpuWiringInput& input, ports::ContainerSpec& spec);
 // No GPU, whatever the image asks for. Pure.
 void wire_no_gpu(ports::ContainerSpec& spec);
 
-// Replaces the variable, or adds it. Pure.
-void set_environment(ports::ContainerSpec& spec, const std::string& name, const std::string& value);
-
 // Reads the folder at each call, because the toolkit rewrites its spec when the driver changes.
 class CdiGpuWiring final : public ports::GpuWiring {
  public:

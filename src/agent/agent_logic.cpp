@@ -42,11 +42,6 @@ bool engine_trouble(ErrorCode code) {
   return code == ErrorCode::kUnavailable || code == ErrorCode::kIo || code == ErrorCode::kProtocol;
 }
 
-std::string label_of(const ContainerState& state, const char* name) {
-  const auto found = state.labels.find(name);
-  return found == state.labels.end() ? std::string() : found->second;
-}
-
 void set_stopped(core::ContainerObservation& seen, std::optional<int> exit_code,
                  std::string reason) {
   seen.status = ContainerStatus::kStopped;

@@ -24,11 +24,6 @@ std::vector<std::string> split_commas(std::string_view text) {
   return parts;
 }
 
-std::string label_or_empty(const ContainerState& state, const char* name) {
-  const auto found = state.labels.find(name);
-  return found == state.labels.end() ? std::string() : found->second;
-}
-
 }  // namespace
 
 void AgentLogic::measure_gpu_use(TimeMs now_ms) {
@@ -75,12 +70,11 @@ void AgentLogic::measure_container(const DesiredTask& task, const DesiredContain
 
 void AgentLogic::measure_stray(const ContainerState& state) {
   // One whose start was in flight when its task ceased to be desired may run any moment.
-  if (state.phase != ContainerPhase::kRunning &&
-      !starting(label_or_empty(state, kContainerLabel))) {
+  if (state.phase != ContainerPhase::kRunning && !starting(label_of(state, kContainerLabel))) {
     return;
   }
-  const std::string mode = label_or_empty(state, kGpuModeLabel);
-  for (const std::string& uuid : split_commas(label_or_empty(state, kGpusLabel))) {
+  const std::string mode = label_of(state, kGpuModeLabel);
+  for (const std::string& uuid : split_commas(label_of(state, kGpusLabel))) {
     if (mode == kGpuModeMps) {
       use_[uuid].sharing_active = true;
     } else {

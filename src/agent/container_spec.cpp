@@ -19,23 +19,6 @@ using core::WholeGpus;
 // Engines set no limit that we know of; this keeps listings readable.
 constexpr std::size_t kNamePartChars = 60;
 
-void set_environment(ports::ContainerSpec& spec, const std::string& name, std::string value) {
-  std::erase_if(spec.environment, [&](const auto& variable) { return variable.name == name; });
-  spec.environment.push_back({name, std::move(value)});
-}
-
-ports::NetworkMode network_mode(core::NetworkMode mode) {
-  switch (mode) {
-    case core::NetworkMode::kBridge:
-      return ports::NetworkMode::kBridge;
-    case core::NetworkMode::kHost:
-      return ports::NetworkMode::kHost;
-    case core::NetworkMode::kNone:
-      return ports::NetworkMode::kNone;
-  }
-  return ports::NetworkMode::kNone;
-}
-
 std::map<std::string, std::string> labels_for(const ContainerPlan& plan,
                                               const std::string& instance_id) {
   std::map<std::string, std::string> labels = plan.container.definition.docker_labels;
@@ -120,7 +103,7 @@ base::Result<BuiltSpec> build_container_spec(const ContainerPlan& plan,
   spec.cpu_units = definition.cpu_units;
   spec.memory_mib = definition.memory_mib.value_or(0);
   spec.memory_reservation_mib = definition.memory_reservation_mib.value_or(0);
-  spec.network_mode = network_mode(plan.network_mode);
+  spec.network_mode = plan.network_mode;
   if (spec.network_mode == ports::NetworkMode::kBridge && !engine.has_bridge) {
     spec.network_mode = ports::NetworkMode::kNone;
     built.warnings.push_back(

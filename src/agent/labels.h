@@ -3,6 +3,10 @@
 // kLabelPrefix.
 #pragma once
 
+#include <string>
+
+#include "ports/container_runtime.h"
+
 namespace cotenant::agent {
 
 inline constexpr const char* kLabelPrefix = "cotenant.";
@@ -16,5 +20,11 @@ inline constexpr const char* kGpusLabel = "cotenant.gpus";
 inline constexpr const char* kGpuModeLabel = "cotenant.gpu-mode";
 inline constexpr const char* kGpuModeMps = "mps";
 inline constexpr const char* kGpuModeWhole = "whole";
+
+// Empty where the container does not carry it.
+inline std::string label_of(const ports::ContainerState& state, const char* name) {
+  const auto found = state.labels.find(name);
+  return found == state.labels.end() ? std::string() : found->second;
+}
 
 }  // namespace cotenant::agent

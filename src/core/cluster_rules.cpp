@@ -8,12 +8,6 @@
 
 namespace cotenant::core::rules {
 
-base::Status require_cluster(const State& state, const std::string& name) {
-  if (state.clusters.count(name) > 0) return {};
-  return base::fail(base::ErrorCode::kClusterNotFound,
-                    fmt::format("cluster: '{}' does not exist; CreateCluster makes it", name));
-}
-
 Result<Outcome> create_cluster(State& state, const CreateCluster& command, const Context& context) {
   Outcome outcome;
   outcome.reply = ClusterReply{command.name};

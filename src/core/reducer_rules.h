@@ -18,6 +18,4 @@ Result<Outcome> disconnect_instance(State& state, const DisconnectInstance& comm
 Result<Outcome> observe_tasks(State& state, const ObserveTasks& command, const Context& context);
 Result<Outcome> expire(State& state, const Context& context);
 
-base::Status require_cluster(const State& state, const std::string& name);
-
 }  // namespace cotenant::core::rules

@@ -1,5 +1,7 @@
 #include "core/state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -26,6 +28,12 @@ TaskDefinitionPtr definition_of(const State& state, const Task& task) {
   TaskDefinitionPtr definition = find_definition(state, task.family, task.revision);
   COTENANT_ASSERT(definition != nullptr);
   return definition;
+}
+
+base::Status require_cluster(const State& state, const std::string& name) {
+  if (state.clusters.count(name) > 0) return {};
+  return base::fail(base::ErrorCode::kClusterNotFound,
+                    fmt::format("cluster: '{}' does not exist; CreateCluster makes it", name));
 }
 
 std::vector<const Instance*> active_instances(const State& state, const std::string& cluster) {

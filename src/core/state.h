@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "core/desired.h"
 #include "core/instance.h"
 #include "core/task.h"
@@ -59,6 +60,9 @@ TaskDefinitionPtr find_definition(const State& state, const std::string& family,
 TaskDefinitionPtr latest_definition(const State& state, const std::string& family);
 // The definition of a task that exists; a task never outlives its definition.
 TaskDefinitionPtr definition_of(const State& state, const Task& task);
+
+// Errors: kClusterNotFound.
+base::Status require_cluster(const State& state, const std::string& name);
 
 // The cluster's ACTIVE instances in order of registration.
 std::vector<const Instance*> active_instances(const State& state, const std::string& cluster);

@@ -21,9 +21,7 @@ class FakeGpuWiring final : public ports::GpuWiring {
     std::string value;
     for (const std::string& uuid : gpu_uuids) value += (value.empty() ? "" : ",") + uuid;
     if (value.empty()) value = "void";
-    std::erase_if(spec.environment,
-                  [](const auto& variable) { return variable.name == "NVIDIA_VISIBLE_DEVICES"; });
-    spec.environment.push_back({"NVIDIA_VISIBLE_DEVICES", value});
+    ports::set_environment(spec, "NVIDIA_VISIBLE_DEVICES", value);
     return {};
   }
 

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "core/task_definition.h"
 
 namespace cotenant::ports {
 
@@ -36,12 +37,8 @@ struct DeviceNode {
   std::string permissions = "rwm";
 };
 
-struct EnvironmentVariable {
-  std::string name;
-  std::string value;
-};
-
-enum class NetworkMode { kBridge, kHost, kNone };
+using core::EnvironmentVariable;
+using core::NetworkMode;
 
 struct ContainerSpec {
   std::string name;                      // the engine's name for it, unique on the engine
@@ -60,6 +57,9 @@ struct ContainerSpec {
   std::vector<std::string> cdi_devices;  // "nvidia.com/gpu=GPU-..."
   std::string runtime;                   // empty: the engine's default
 };
+
+// Replaces the variable, or adds it.
+void set_environment(ContainerSpec& spec, const std::string& name, std::string value);
 
 enum class ContainerPhase { kCreated, kRunning, kStopped };
 

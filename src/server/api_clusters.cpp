@@ -36,12 +36,6 @@ ClusterView view_cluster(const core::State& state, const std::string& name) {
 
 }  // namespace
 
-base::Status require_cluster(const core::State& state, const std::string& name) {
-  if (state.clusters.count(name) > 0) return {};
-  return base::fail(base::ErrorCode::kClusterNotFound,
-                    fmt::format("cluster: '{}' does not exist; CreateCluster makes it", name));
-}
-
 Result<ApiReply> create_cluster(const ApiContext& context, const Json& body) {
   auto command = codec::decode_create_cluster(body);
   if (!command) return base::fail(command.error());

@@ -27,7 +27,4 @@ Result<ApiReply> describe_container_instances(const ApiContext& context, const J
 // cotenant's own.
 Result<ApiReply> describe_gpus(const ApiContext& context, const Json& body);
 
-// ECS: ClusterNotFoundException, read from the state.
-base::Status require_cluster(const core::State& state, const std::string& name);
-
 }  // namespace cotenant::server::api

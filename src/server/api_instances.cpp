@@ -137,7 +137,7 @@ Result<ApiReply> list_container_instances(const ApiContext& context, const Json&
   };
   auto listed = context.loop.read<Listed>([&](const core::State& state) {
     Listed result;
-    result.status = require_cluster(state, *cluster);
+    result.status = core::require_cluster(state, *cluster);
     if (!result.status) return result;
     result.page =
         page_of(state.instances, *page, [&](const std::string&, const core::Instance& instance) {
@@ -168,7 +168,7 @@ Result<ApiReply> describe_container_instances(const ApiContext& context, const J
   };
   auto found = context.loop.read<Found>([&](const core::State& state) {
     Found result;
-    result.status = require_cluster(state, *cluster);
+    result.status = core::require_cluster(state, *cluster);
     for (const base::ResourceRef& ref : *refs) {
       const bool elsewhere = ref.cluster && *ref.cluster != *cluster;
       result.instances.push_back(elsewhere ? std::nullopt : view_instance(state, *cluster, ref.id));
@@ -206,7 +206,7 @@ Result<ApiReply> describe_gpus(const ApiContext& context, const Json& body) {
   // A page counts instances; the rows of an instance stay together.
   auto found = context.loop.read<Found>([&](const core::State& state) {
     Found result;
-    result.status = require_cluster(state, *cluster);
+    result.status = core::require_cluster(state, *cluster);
     if (!result.status) return result;
     result.page =
         page_of(state.instances, *page, [&](const std::string&, const core::Instance& instance) {

@@ -84,7 +84,7 @@ Result<ApiReply> describe_tasks(const ApiContext& context, const Json& body) {
   };
   auto found = context.loop.read<Found>([&](const core::State& state) {
     Found result;
-    result.status = require_cluster(state, *cluster);
+    result.status = core::require_cluster(state, *cluster);
     for (const base::ResourceRef& ref : *refs) {
       auto view = view_task(state, ref.id);
       const bool elsewhere =
@@ -118,7 +118,7 @@ Result<ApiReply> list_tasks(const ApiContext& context, const Json& body) {
   };
   auto listed = context.loop.read<Listed>([&](const core::State& state) {
     Listed result;
-    result.status = require_cluster(state, query->cluster);
+    result.status = core::require_cluster(state, query->cluster);
     if (!result.status || query->none) return result;
     result.page =
         page_of(state.tasks, query->page, [&](const std::string&, const core::Task& task) {
