@@ -6,6 +6,12 @@ find_package(Boost 1.81 REQUIRED) # header-only use; Boost.JSON is compiled into
 find_package(SQLite3 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(yaml-cpp REQUIRED)
+# Debian's RE2 brings no CMake package.
+find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
+find_library(RE2_LIBRARY re2 REQUIRED)
+add_library(re2::re2 UNKNOWN IMPORTED)
+set_target_properties(re2::re2 PROPERTIES
+  IMPORTED_LOCATION ${RE2_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${RE2_INCLUDE_DIR})
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 if(COTENANT_TESTS)
   find_package(GTest REQUIRED)

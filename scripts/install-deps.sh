@@ -21,6 +21,7 @@ build|libfmt-dev|dpkg|text formatting
 build|libsqlite3-dev|dpkg|the embedded store
 build|libcli11-dev|dpkg|the command line
 build|libyaml-cpp-dev|dpkg|reads CDI specs
+build|libre2-dev|dpkg|regular expressions in placement constraints
 build|libgtest-dev|dpkg|the unit tests
 build|libgmock-dev|dpkg|the unit tests
 run|docker.io|dockerd docker containerd|the container engine and its client

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "adapters/rfc3339.h"
+#include "base/rfc3339.h"
 #include "base/units.h"
 
 namespace cotenant::adapters {
@@ -182,7 +182,7 @@ base::Status read_labels(const Json* labels, std::map<std::string, std::string>&
 Result<base::TimeMs> read_time(const Json& state, std::string_view member) {
   const std::string text = state.string_or(member, "");
   if (text.empty()) return 0;
-  Result<base::TimeMs> time = parse_rfc3339(text);
+  Result<base::TimeMs> time = base::parse_rfc3339(text);
   if (!time) return protocol(fmt::format("State.{}", member), "an RFC 3339 time");
   return time;
 }

@@ -42,6 +42,12 @@ inline constexpr std::size_t kReasonChars = 1024;
 // ECS API reference: Describe calls take up to 100 names; lists answer up to 100 a page.
 inline constexpr std::size_t kPageItems = 100;
 
+// ECS API reference, PlacementConstraint.expression: at most 2000 characters. The other two are ours:
+// how deep it may be nested, and what a compiled pattern may take.
+inline constexpr std::size_t kQueryChars = 2000;
+inline constexpr std::size_t kQueryDepth = 100;
+inline constexpr std::int64_t kQueryPatternBytes = 1024 * 1024;
+
 // NvidiaMpsAllocation.memory has no upper bound in ECS; ours is far above any GPU and keeps sums
 // small.
 inline constexpr std::int64_t kGpuMemoryMibMax = std::int64_t{1} << 30;

@@ -38,6 +38,7 @@ LIBRARIES = {
     "dlfcn.h": {"adapters"},
     "CLI/": {"cli"},
     "prometheus/": {"server"},
+    "re2/": {"core/query_pattern.cpp"},
     "gtest/": set(),
     "gmock/": set(),
 }

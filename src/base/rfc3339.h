@@ -7,10 +7,10 @@
 #include "base/clock.h"
 #include "base/result.h"
 
-namespace cotenant::adapters {
+namespace cotenant::base {
 
 // Milliseconds since the Unix epoch, rounded down. Go's zero time, "0001-01-01T00:00:00Z", means
 // "never" and gives 0. Pure. Errors: kProtocol, with the text.
-base::Result<base::TimeMs> parse_rfc3339(std::string_view text);
+Result<TimeMs> parse_rfc3339(std::string_view text);
 
-}  // namespace cotenant::adapters
+}  // namespace cotenant::base

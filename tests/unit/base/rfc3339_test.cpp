@@ -1,14 +1,14 @@
 #include <gtest/gtest.h>
 
-#include "adapters/rfc3339.h"
+#include "base/rfc3339.h"
 
-namespace cotenant::adapters {
+namespace cotenant::base {
 namespace {
 
 TEST(Rfc3339, ReadsTimes) {
   struct Case {
     const char* text;
-    base::TimeMs want_ms;
+    TimeMs want_ms;
   };
   for (const Case& c : {
            Case{"1970-01-01T00:00:00Z", 0},
@@ -44,4 +44,4 @@ TEST(Rfc3339, RefusesWhatIsNoTime) {
 }
 
 }  // namespace
-}  // namespace cotenant::adapters
+}  // namespace cotenant::base

@@ -1,4 +1,4 @@
-#include "adapters/rfc3339.h"
+#include "base/rfc3339.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace cotenant::adapters {
+namespace cotenant::base {
 namespace {
 
 // Takes the text apart from the left; a step that does not match makes all later ones fail.
@@ -60,10 +60,10 @@ int fraction_ms(Scanner& scan) {
 
 }  // namespace
 
-base::Result<base::TimeMs> parse_rfc3339(std::string_view text) {
+Result<TimeMs> parse_rfc3339(std::string_view text) {
   const auto bad = [&] {
-    return base::fail(base::ErrorCode::kProtocol,
-                      fmt::format("'{:.64}' is not a time such as 2026-12-01T11:51:15.5Z", text));
+    return fail(ErrorCode::kProtocol,
+                fmt::format("'{:.64}' is not a time such as 2026-12-01T11:51:15.5Z", text));
   };
   Scanner scan(text);
   const int year = scan.digits(4);
@@ -99,4 +99,4 @@ base::Result<base::TimeMs> parse_rfc3339(std::string_view text) {
   return (minutes * 60 + second) * 1000 + ms;
 }
 
-}  // namespace cotenant::adapters
+}  // namespace cotenant::base
