@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build demo-build test e2e-deps asan demo format lint clean
+.PHONY: help build demo-build test e2e-deps asan tsan demo bench format lint clean
 
 JOBS ?= $(shell nproc)
 SOURCES = git ls-files -z -- '*.h' '*.cpp' '*.cc'
@@ -30,6 +30,18 @@ asan: ## build and run the unit tests with address and undefined-behaviour sanit
 	cmake --build --preset asan --parallel $(JOBS)
 	scripts/run-asan-tests.sh
 
+tsan: ## build and run the unit tests of the layers with threads under the thread sanitizer
+	@scripts/install-deps.sh build
+	cmake --preset tsan
+	cmake --build --preset tsan --parallel $(JOBS)
+	scripts/run-tsan-tests.sh
+
+bench: ## build optimised, then measure; each table says on what machine
+	@scripts/install-deps.sh build run bench
+	cmake --preset bench
+	cmake --build --preset bench --parallel $(JOBS)
+	scripts/run-benches.sh
+
 demo-build:
 	@scripts/install-deps.sh build
 	cmake --preset dev
@@ -49,4 +61,4 @@ lint: ## check the format of the tracked C++ files
 	$(SOURCES) | xargs -0 -r clang-format --dry-run -Werror
 
 clean: ## remove what was built and what npm fetched
-	rm -rf build build-asan build-release tests/e2e/node_modules
+	rm -rf build build-asan build-tsan build-fuzz build-release tests/e2e/node_modules

@@ -2,6 +2,9 @@
 option(COTENANT_TESTS "Build the tests" ON)
 option(COTENANT_UNITY "Compile several files of a target as one" ON)
 option(COTENANT_SANITIZE "Address and undefined-behaviour sanitizers" OFF)
+option(COTENANT_SANITIZE_THREADS "Thread sanitizer" OFF)
+option(COTENANT_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
+option(COTENANT_BENCH "Build the measuring programs of bench/" OFF)
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror)
 
@@ -18,4 +21,14 @@ endif()
 if(COTENANT_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+endif()
+
+if(COTENANT_SANITIZE_THREADS)
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+endif()
+if(COTENANT_FUZZ)
+  # Coverage for libFuzzer in everything; its main() is linked into the targets of fuzz/ only.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  add_link_options(-fsanitize=fuzzer-no-link)
 endif()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install-deps.sh [build|run|test|format ...]: installs from Debian 12 what is absent for the purposes
+# install-deps.sh [build|run|test|format|bench ...]: installs from Debian 12 what is absent for the purposes
 # named (default: build). Looks for each tool first, so that tools which came another way are used as
 # they are; never removes or replaces a package.
 set -euo pipefail
@@ -31,6 +31,7 @@ run|busybox-static|busybox|the shell in the example image
 test|nodejs|node|runs the end-to-end tests
 test|npm|npm|fetches the AWS SDK for them
 format|clang-format|clang-format|make format, make lint
+bench|libbenchmark-dev|dpkg|times small functions
 '
 
 has_python() { python3 -c 'import json, os, socket, sys, urllib.request' 2>/dev/null; }
@@ -55,8 +56,8 @@ purposes=("$@")
 [ $# -gt 0 ] || purposes=(build)
 for purpose in "${purposes[@]}"; do
   case "$purpose" in
-    build | run | test | format) ;;
-    *) die "unknown purpose '$purpose'; there are: build run test format" ;;
+    build | run | test | format | bench) ;;
+    *) die "unknown purpose '$purpose'; there are: build run test format bench" ;;
   esac
 done
 

@@ -15,7 +15,7 @@
 #include "agent/event_queue.h"
 #include "agent/labels.h"
 #include "agent/registration.h"
-#include "agent/report_tracker.h"
+#include "agent/server_dialog.h"
 #include "agent/worker_pool.h"
 #include "base/log.h"
 #include "codec/agent_message.h"
@@ -59,10 +59,9 @@ class Agent::Loop {
         ports_(ports),
         state_(std::move(state)),
         instance_id_(state_.instance_id()),
-        boot_id_(std::move(boot_id)),
         runner_(instance_id_, ports.runtime, ports.mps, ports.wiring),
         logic_(options_.logic),
-        tracker_(options_.resend_after.count()),
+        dialog_(logic_, options_.resend_after.count(), std::move(boot_id), options_.link.server),
         link_(options_.link, options_.connect, std::make_shared<LinkEvents>(*this, events_),
               base::random_seed()) {}
   ~Loop() { stop(milliseconds(0)); }
@@ -103,19 +102,16 @@ class Agent::Loop {
   void opened(std::int64_t epoch, std::shared_ptr<ports::WebSocket> socket);
   void received(std::int64_t epoch, const Result<codec::ServerMessage>& message);
   void closed(std::int64_t epoch, const std::string& reason);
-  void desired(codec::ServerDesired message);
 
   void take_snapshot(TimeMs now_ms);
   void snapshot_taken(std::uint64_t token, Result<std::vector<ports::ContainerState>> containers,
                       std::vector<std::string> daemons);
   void dispatch(const Action& action);
-  void report(TimeMs now_ms);
 
   const AgentOptions options_;
   const AgentPorts ports_;
   AgentState state_;  // link thread, once started
   const std::string instance_id_;
-  const std::string boot_id_;
   const LoopClock clock_;
   const std::shared_ptr<EventQueue> events_ = std::make_shared<EventQueue>();
   ActionRunner runner_;
@@ -128,11 +124,7 @@ class Agent::Loop {
 
   // Loop thread.
   AgentLogic logic_;
-  ReportTracker tracker_;
-  std::shared_ptr<ports::WebSocket> socket_;
-  std::int64_t epoch_ = 0;
-  std::int64_t seq_ = 0;
-  bool synced_ = false;  // the control plane has answered this connection's hello
+  ServerDialog dialog_;
   bool look_again_ = true;
   bool snapshot_running_ = false;
   bool engine_away_ = false;
@@ -184,7 +176,7 @@ void Agent::Loop::run() {
     for (const EventQueue::Event& event : events_->take(options_.tick)) event();
     const TimeMs now_ms = clock_.now_ms();
     for (const Action& action : logic_.step(now_ms)) dispatch(action);
-    report(now_ms);
+    dialog_.report(now_ms);
     if (!snapshot_running_ && (now_ms >= next_snapshot_ms_ || (look_again_ && !engine_away_))) {
       take_snapshot(now_ms);
     }
@@ -305,65 +297,30 @@ Result<std::int64_t> Agent::Loop::prepare() {
 }
 
 void Agent::Loop::opened(std::int64_t epoch, std::shared_ptr<ports::WebSocket> socket) {
-  codec::AgentHello hello;
-  hello.boot_id = boot_id_;
-  hello.epoch = epoch;
+  core::InstanceRegistration registration;
   {
     const std::lock_guard lock(registration_mutex_);
-    hello.registration = *registration_;
+    registration = *registration_;
   }
-  hello.observed = logic_.observations();
-  epoch_ = epoch;
-  synced_ = false;
-  socket_ = std::move(socket);
-  tracker_.sent_all(hello.observed, seq_);
-  socket_->send(codec::encode(codec::AgentMessage(std::move(hello))));
+  dialog_.opened(epoch, std::move(registration), std::move(socket));
 }
 
 void Agent::Loop::received(std::int64_t epoch, const Result<codec::ServerMessage>& message) {
-  if (epoch != epoch_ || socket_ == nullptr) return;
-  if (!message) {
-    log::error("agent: {} sent what is no frame of the agent protocol: {}", options_.link.server,
-               message.error().message);
-    socket_->close(message.error().message);
-    return;
+  switch (dialog_.received(epoch, message)) {
+    case ServerDialog::Heard::kAccepted:
+      log::info("agent: connected to {} as instance {}", options_.link.server, instance_id_);
+      return link_.note_accepted();
+    case ServerDialog::Heard::kRefused:
+      link_.note_refused();  // first: the link waits for nothing else once it is closed
+      return dialog_.hang_up("refused");
+    case ServerDialog::Heard::kNothing:
+      return;
   }
-  if (const auto* change = std::get_if<codec::ServerDesired>(&*message)) {
-    desired(*change);
-  } else if (const auto* ack = std::get_if<codec::ServerAck>(&*message)) {
-    tracker_.acknowledge(ack->seq);
-  } else if (const auto* refused = std::get_if<codec::ServerRefused>(&*message)) {
-    log::error("agent: {} refuses this instance: {}", options_.link.server, refused->reason);
-    link_.note_refused();
-    socket_->close("refused");
-  }
-}
-
-void Agent::Loop::desired(codec::ServerDesired message) {
-  if (!message.full) {
-    // Without the full state before it, a change says nothing certain.
-    if (synced_) logic_.desire_changes(std::move(message.tasks), message.removed);
-    return;
-  }
-  if (!std::exchange(synced_, true)) {
-    log::info("agent: connected to {} as instance {}", options_.link.server, instance_id_);
-    link_.note_accepted();
-  }
-  logic_.desire_all(std::move(message.tasks));
 }
 
 void Agent::Loop::closed(std::int64_t epoch, const std::string& reason) {
-  if (epoch != epoch_) return;
+  if (!dialog_.closed(epoch)) return;
   log::warn("agent: the connection to {} has ended: {}", options_.link.server, reason);
-  socket_.reset();
-  synced_ = false;
-}
-
-void Agent::Loop::report(TimeMs now_ms) {
-  if (socket_ == nullptr || !synced_) return;
-  std::vector<core::TaskObservation> due = tracker_.take(logic_.observations(), seq_ + 1, now_ms);
-  if (due.empty()) return;
-  socket_->send(codec::encode(codec::AgentMessage(codec::AgentObserved{++seq_, std::move(due)})));
 }
 
 Agent::Agent(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}

@@ -25,7 +25,7 @@ constexpr std::size_t kWaitingReports = 64;
 class AgentSession final : public ports::WebSocketListener,
                            public std::enable_shared_from_this<AgentSession> {
  public:
-  AgentSession(CoreLoop& loop, AgentHub& hub) : loop_(loop), hub_(hub) {}
+  AgentSession(CommandQueue& loop, AgentHub& hub) : loop_(loop), hub_(hub) {}
 
   void on_open(std::shared_ptr<ports::WebSocket> socket) override {
     const std::lock_guard lock(mutex_);
@@ -100,6 +100,12 @@ class AgentSession final : public ports::WebSocketListener,
 
   void on_observed(codec::AgentObserved observed) {
     if (instance_id_.empty()) return close("the first frame must be hello");
+    if (observed.seq <= seq_) return;  // it came twice; its acknowledgement is on its way
+    if (observed.seq != seq_ + 1) {
+      // An acknowledgement covers all before it: one of this report would tell of another as stored.
+      return close(fmt::format("report {} came after report {}", observed.seq, seq_));
+    }
+    seq_ = observed.seq;
     observe({std::move(observed.tasks), observed.seq});
   }
 
@@ -175,7 +181,7 @@ class AgentSession final : public ports::WebSocketListener,
     close("refused");
   }
 
-  CoreLoop& loop_;
+  CommandQueue& loop_;
   AgentHub& hub_;
   std::mutex mutex_;
   std::shared_ptr<ports::WebSocket> socket_;
@@ -184,6 +190,7 @@ class AgentSession final : public ports::WebSocketListener,
   // Of the hello; written by the socket's calls, which never overlap, before the loop hears of it.
   std::string instance_id_;
   std::int64_t epoch_ = 0;
+  std::int64_t seq_ = 0;       // of the newest report; likewise
   std::int64_t revision_ = 0;  // the loop's thread
 };
 

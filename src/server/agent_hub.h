@@ -12,7 +12,7 @@
 #include <string>
 
 #include "ports/http.h"
-#include "server/core_loop.h"
+#include "server/command_queue.h"
 
 namespace cotenant::server {
 
@@ -20,7 +20,7 @@ class AgentSession;
 
 class AgentHub final : public EffectSink {
  public:
-  explicit AgentHub(CoreLoop& loop) : loop_(loop) {}
+  explicit AgentHub(CommandQueue& loop) : loop_(loop) {}
 
   // For a WebSocket at /agent/v1.
   std::shared_ptr<ports::WebSocketListener> accept();
@@ -33,7 +33,7 @@ class AgentHub final : public EffectSink {
   bool detach(const std::string& instance_id, const AgentSession* session);
 
  private:
-  CoreLoop& loop_;
+  CommandQueue& loop_;
   std::map<std::string, std::shared_ptr<AgentSession>> sessions_;
 };
 

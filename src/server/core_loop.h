@@ -15,16 +15,17 @@
 
 #include "base/limits.h"
 #include "base/result.h"
+#include "server/command_queue.h"
 #include "server/core_engine.h"
 
 namespace cotenant::server {
 
-class CoreLoop {
+class CoreLoop final : public CommandQueue {
  public:
   // `on_failed` is called once, on the loop's thread, when the engine has failed for good.
   CoreLoop(CoreEngine engine, std::function<void(const base::Error&)> on_failed);
   // Answers what waits, then joins.
-  ~CoreLoop();
+  ~CoreLoop() override;
   CoreLoop(const CoreLoop&) = delete;
   CoreLoop& operator=(const CoreLoop&) = delete;
 
@@ -34,12 +35,9 @@ class CoreLoop {
     sink_ = sink;
   }
 
-  // `done` runs on the loop's thread, after the commit. kThrottling when the queue is full: then
-  // `done` is not called. DisconnectInstance is always taken: there are as many as agents'
-  // connections.
-  base::Status post(core::Command command, CommandDone done);
-  // The same, also when the queue is full: for the end of a connection, which cannot be refused.
-  base::Status post_always(core::Command command, CommandDone done);
+  // `done` runs on the loop's thread.
+  base::Status post(core::Command command, CommandDone done) override;
+  base::Status post_always(core::Command command, CommandDone done) override;
 
   // Blocks until the command is durable; `view` copies what the caller needs out of the state.
   template <class T>

@@ -42,6 +42,7 @@ class FakeServer {
                -> base::Result<std::shared_ptr<ports::WebSocket>> {
       const std::lock_guard lock(mutex_);
       ++attempts_;
+      revision_ = 0;
       if (away_) return base::fail(base::ErrorCode::kUnavailable, "nobody listens");
       socket_ = std::make_shared<Socket>(*this, listener);
       listener->on_open(socket_);
@@ -90,7 +91,12 @@ class FakeServer {
     if (const auto listener = current()) listener->on_text(text);
   }
   void desire(std::vector<core::DesiredTask> tasks) {
-    send(codec::ServerDesired{1, true, std::move(tasks), {}});
+    std::int64_t revision = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      revision = ++revision_;
+    }
+    send(codec::ServerDesired{revision, true, std::move(tasks), {}});
   }
   void drop() {
     if (const auto listener = take()) listener->on_closed("dropped");
@@ -149,6 +155,7 @@ class FakeServer {
   std::shared_ptr<Socket> socket_;
   std::vector<std::thread> threads_;
   std::string closed_with_;
+  std::int64_t revision_ = 0;  // of the desired states of one connection
   int attempts_ = 0;
   bool away_ = false;
 };

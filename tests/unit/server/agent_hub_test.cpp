@@ -1,4 +1,5 @@
 #include "server/agent_hub.h"
+#include "server/core_loop.h"
 
 #include <gtest/gtest.h>
 
@@ -267,14 +268,39 @@ TEST_F(AgentHubTest, WhatTheHelloObservedCounts) {
 TEST_F(AgentHubTest, AnAckMeansStored) {
   Peer peer = join("i1");
   const auto tasks = run_tasks(1);
-  peer.say(codec::AgentObserved{7, {gone(tasks[0])}});
+  peer.say(codec::AgentObserved{1, {gone(tasks[0])}});
   const auto acks = peer.until<ServerAck>(1);
   ASSERT_EQ(acks.size(), 1U);
-  EXPECT_EQ(acks[0].seq, 7);
+  EXPECT_EQ(acks[0].seq, 1);
   EXPECT_NE(store_.records().at("task/" + tasks[0]).find("STOPPED"), std::string::npos);
 
-  peer.say(codec::AgentObserved{8, {}});
+  peer.say(codec::AgentObserved{2, {}});
   EXPECT_EQ(peer.until<ServerAck>(2).size(), 2U) << "an empty report is acknowledged as well";
+}
+
+TEST_F(AgentHubTest, AReportThatCameTwiceCountsOnce) {
+  Peer peer = join("i1");
+  const auto tasks = run_tasks(1);
+  peer.say(codec::AgentObserved{1, {gone(tasks[0])}});
+  peer.say(codec::AgentObserved{1, {gone(tasks[0])}});
+  peer.say(codec::AgentObserved{2, {}});
+  const auto acks = peer.until<ServerAck>(2);
+  ASSERT_EQ(acks.size(), 2U);
+  EXPECT_EQ(acks[0].seq, 1);
+  EXPECT_EQ(acks[1].seq, 2);
+}
+
+TEST_F(AgentHubTest, AReportThatIsMissingEndsTheConnection) {
+  Peer peer = join("i1");
+  const auto tasks = run_tasks(1);
+  peer.say(codec::AgentObserved{1, {}});
+  ASSERT_EQ(peer.until<ServerAck>(1).size(), 1U);
+  peer.say(codec::AgentObserved{3, {gone(tasks[0])}});
+  const Seen seen = peer.until_closed();
+  ASSERT_TRUE(seen.close_reason) << "an ack of 3 would tell of 2 as stored";
+  EXPECT_EQ(*seen.close_reason, "report 3 came after report 1");
+  EXPECT_EQ(frames_of<ServerAck>(seen).size(), 1U);
+  EXPECT_EQ(status_of(tasks[0]), core::TaskStatus::kPending);
 }
 
 TEST_F(AgentHubTest, WhatIsNotStoredIsNotAcknowledged) {
