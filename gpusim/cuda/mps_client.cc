@@ -1,9 +1,11 @@
 #include "cuda/mps_client.h"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "common/unix_socket.h"
 
@@ -12,6 +14,15 @@ namespace {
 
 // Long: a client waits in the pending list until a server is ready.
 constexpr int kAnswerTimeoutS = 60;
+
+int goodbye_fd = -1;
+pid_t goodbye_owner = 0;
+
+// Runs at exit(), not when the process is killed: the server can tell the two apart.
+__attribute__((destructor)) void say_goodbye() {
+  if (goodbye_fd < 0 || goodbye_owner != getpid()) return;
+  send_message(goodbye_fd, &mps::kGoodbye, sizeof mps::kGoodbye, MSG_DONTWAIT);
+}
 
 }  // namespace
 
@@ -33,6 +44,16 @@ CUresult connect_to_mps(const mps::ClientHello& hello, MpsConnection* connection
     close(fd);
     return static_cast<CUresult>(welcome.result);
   }
+  // 470 and 535: the named region must be there, or client and server do not share their /dev/shm.
+  welcome.shared_memory[sizeof welcome.shared_memory - 1] = '\0';
+  char path[sizeof "/dev/shm" + sizeof welcome.shared_memory] = "/dev/shm";
+  strcat(path, welcome.shared_memory);
+  if (welcome.shared_memory[0] != '\0' && access(path, R_OK | W_OK) != 0) {
+    close(fd);
+    return CUDA_ERROR_MPS_CONNECTION_FAILED;
+  }
+  goodbye_fd = fd;
+  goodbye_owner = getpid();
   connection->via_mps = true;
   connection->fd = fd;
   connection->welcome = welcome;

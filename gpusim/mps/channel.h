@@ -14,11 +14,10 @@ inline constexpr size_t kLimitKeySize = 64;
 
 enum class ChannelKind : uint32_t {
   // daemon to server
-  kConfig,      // limits, hundredths, uid: the first message
-  kClient,      // pid, hello, and the client's connection by SCM_RIGHTS
-  kSetLimit,    // limits[0]
-  kSetPercent,  // hundredths
-  kTerminate,   // pid
+  kConfig,     // limits, hundredths, priority, uid: the first message
+  kClient,     // pid, hello, limits and hundredths for it, and its connection by SCM_RIGHTS
+  kDefaults,   // limits, hundredths, priority: from now on
+  kTerminate,  // pid
   kShutdown,
   // server to daemon
   kReady,           // uuids[count]
@@ -26,6 +25,8 @@ enum class ChannelKind : uint32_t {
   kClientRejected,  // pid
   kClientGone,      // pid
   kTerminated,      // pid, result (CUresult)
+  kFault,           // a fatal GPU error: no more clients
+  kRecovered,       // all that were affected have exited
 };
 
 struct LimitEntry {
@@ -39,6 +40,7 @@ struct ChannelMessage {
   uint32_t uid;
   int32_t result;
   uint32_t hundredths;
+  uint32_t priority;
   uint32_t count;
   uint64_t devices;
   ClientHello hello;

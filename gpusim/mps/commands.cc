@@ -1,7 +1,6 @@
 // The console's verbs. Where NVIDIA's exact text is not public the answer is ours, marked "ours".
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,12 +50,6 @@ std::string command_of(int32_t pid) {
   return program.empty() ? "-" : program;
 }
 
-uint64_t now_ms() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
-}
-
 }  // namespace
 
 struct ControlDaemon::Command {
@@ -83,14 +76,24 @@ const ControlDaemon::Command ControlDaemon::kCommands[] = {
     {"get_default_device_pinned_mem_limit", 1, 1, &ControlDaemon::get_default_limit},
     {"set_device_pinned_mem_limit", 3, 3, &ControlDaemon::set_limit},
     {"get_device_pinned_mem_limit", 2, 2, &ControlDaemon::get_limit},
+    {"set_default_client_priority", 1, 1, &ControlDaemon::set_default_priority},
+    {"get_default_client_priority", 0, 0, &ControlDaemon::get_default_priority},
     {"device_query", 0, 2, &ControlDaemon::device_query},
     {"quit", 0, 2, &ControlDaemon::quit},
+    {"gpusim", 1, 3, &ControlDaemon::gpusim_command},
 };
+
+// Older drivers do not know the younger commands (driver 470: k8s-device-plugin issue 669).
+bool ControlDaemon::is_known(std::string_view command) const {
+  if (command.ends_with("_device_pinned_mem_limit")) return traits_.has_pinned_limits;
+  if (command == "terminate_client") return traits_.has_terminate;
+  return true;
+}
 
 std::string ControlDaemon::execute(Console* console, const Words& words) {
   if (words.empty()) return "";
   for (const Command& command : kCommands) {
-    if (words[0] != command.name) continue;
+    if (words[0] != command.name || !is_known(command.name)) continue;
     const size_t arguments = words.size() - 1;
     if (arguments < command.min_arguments || arguments > command.max_arguments) {
       return kInvalidArgument;
@@ -109,12 +112,21 @@ std::string ControlDaemon::get_server_list(Console*, const Words&) {
 std::string ControlDaemon::get_server_status(Console*, const Words& words) {
   const Server* server = find_server(parse_pid(words[1]).value_or(0));
   if (server == nullptr) return kServerNotFound;
-  return server->ready ? "ACTIVE\n" : "INITIALIZING\n";
+  switch (server->state) {
+    case ServerState::kInitializing:
+      return "INITIALIZING\n";
+    case ServerState::kActive:
+      return "ACTIVE\n";
+    case ServerState::kFault:
+      return "FAULT\n";
+  }
+  return "";
 }
 
 std::string ControlDaemon::start_server_command(Console*, const Words& words) {
   uint64_t uid = 0;
-  if (words[1] != "-uid" || !parse_number(words[2], &uid) || uid > UINT32_MAX) {
+  if (words[1] != "-uid" || !parse_number(words[2], &uid) || uid > UINT32_MAX ||
+      (words.size() == 4 && words[3] != "-mlopart")) {
     return kInvalidArgument;
   }
   if (quitting_) return "";
@@ -189,6 +201,7 @@ std::string ControlDaemon::terminate_client(Console* console, const Words& words
   const bool known = std::any_of(server->clients.begin(), server->clients.end(),
                                  [pid](const ServerClient& client) { return client.pid == pid; });
   if (!known) return kClientNotFound;
+  if (settings_.terminate == Choice::kOff) return fmt::format("{}\n", kMpsConnectionFailed);
   ChannelMessage message = {};
   message.kind = ChannelKind::kTerminate;
   message.pid = pid;
@@ -200,64 +213,72 @@ std::string ControlDaemon::terminate_client(Console* console, const Words& words
 std::string ControlDaemon::set_default_percentage(Console*, const Words& words) {
   const uint32_t hundredths = parse_thread_percentage(words[1].c_str());
   if (hundredths == 0) return kInvalidArgument;
-  default_hundredths_ = hundredths;
+  defaults_.hundredths = hundredths;
   return show_percent(hundredths) + "\n";
 }
 
 std::string ControlDaemon::get_default_percentage(Console*, const Words&) {
-  return show_percent(default_hundredths_) + "\n";
+  return show_percent(defaults_.hundredths) + "\n";
 }
 
 std::string ControlDaemon::set_percentage(Console*, const Words& words) {
   Server* server = find_server(parse_pid(words[1]).value_or(0));
   if (server == nullptr) return kServerNotFound;
-  ChannelMessage message = {};
-  message.kind = ChannelKind::kSetPercent;
-  message.hundredths = parse_thread_percentage(words[2].c_str());
-  if (message.hundredths == 0 || !send_to(server, message)) return kInvalidArgument;
-  server->hundredths = message.hundredths;
-  return show_percent(message.hundredths) + "\n";
+  const uint32_t hundredths = parse_thread_percentage(words[2].c_str());
+  if (hundredths == 0) return kInvalidArgument;
+  server->defaults.hundredths = hundredths;
+  send_defaults(server);
+  return show_percent(hundredths) + "\n";
 }
 
 std::string ControlDaemon::get_percentage(Console*, const Words& words) {
   const Server* server = find_server(parse_pid(words[1]).value_or(0));
-  return server == nullptr ? kServerNotFound : show_percent(server->hundredths) + "\n";
+  return server == nullptr ? kServerNotFound : show_percent(server->defaults.hundredths) + "\n";
 }
 
+// The key is checked against no device: a bad one is ignored when a server starts.
 std::string ControlDaemon::set_default_limit(Console*, const Words& words) {
   uint64_t bytes = 0;
-  if (!parse_memory_size(words[2], &bytes) || words[1].size() >= kLimitKeySize ||
-      default_limits_.entries().size() >= kMaxLimitKeys) {
+  if (!parse_memory_size(words[2], &bytes) || !defaults_.limits.has_room_for(words[1])) {
     return kInvalidArgument;
   }
-  default_limits_.set(words[1], bytes);
+  defaults_.limits.set(words[1], bytes);
   return "";
 }
 
 std::string ControlDaemon::get_default_limit(Console*, const Words& words) {
-  const auto bytes = default_limits_.get(words[1]);
+  const auto bytes = defaults_.limits.get(words[1]);
   return bytes ? show_limit(*bytes) + "\n" : "";  // silence when unset is ours
 }
 
+// For new clients of that server only; may exceed the default.
 std::string ControlDaemon::set_limit(Console*, const Words& words) {
   Server* server = find_server(parse_pid(words[1]).value_or(0));
   if (server == nullptr) return kServerNotFound;
-  ChannelMessage message = {};
-  message.kind = ChannelKind::kSetLimit;
-  if (!parse_memory_size(words[3], &message.limits[0].bytes) ||
-      !copy_text(words[2], message.limits[0].key, kLimitKeySize) ||
-      server->limits.entries().size() >= kMaxLimitKeys || !send_to(server, message)) {
+  uint64_t bytes = 0;
+  if (!parse_memory_size(words[3], &bytes) || !server->defaults.limits.has_room_for(words[2])) {
     return kInvalidArgument;
   }
-  server->limits.set(words[2], message.limits[0].bytes);
+  server->defaults.limits.set(words[2], bytes);
+  send_defaults(server);
   return "";
 }
 
 std::string ControlDaemon::get_limit(Console*, const Words& words) {
   const Server* server = find_server(parse_pid(words[1]).value_or(0));
   if (server == nullptr) return kServerNotFound;
-  const auto bytes = server->limits.get(words[2]);
+  const auto bytes = server->defaults.limits.get(words[2]);
   return bytes ? show_limit(*bytes) + "\n" : "";
+}
+
+std::string ControlDaemon::set_default_priority(Console*, const Words& words) {
+  if (words[1] != "0" && words[1] != "1") return kInvalidArgument;
+  defaults_.priority = words[1] == "1" ? 1 : 0;
+  return "";
+}
+
+std::string ControlDaemon::get_default_priority(Console*, const Words&) {
+  return fmt::format("{}\n", defaults_.priority);
 }
 
 std::string ControlDaemon::device_query(Console*, const Words& words) {

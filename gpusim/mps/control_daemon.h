@@ -1,5 +1,9 @@
 // The MPS control daemon: starts servers, hands clients over to them, obeys the console.
 // One thread, one poll loop; nothing in it waits for a server or a client.
+//
+// control_daemon.cc: files and loop; clients.cc: connections on `control`; servers.cc: the servers'
+// processes; consoles.cc: sessions on `control_privileged`; commands.cc and gpusim_commands.cc: the
+// verbs.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +16,15 @@
 #include <vector>
 
 #include "mps/channel.h"
-#include "mps/limits.h"
+#include "mps/client_defaults.h"
+#include "mps/driver_traits.h"
 #include "mps/log.h"
+#include "mps/settings.h"
 
 namespace gpusim::mps {
+
+// Milliseconds of CLOCK_MONOTONIC.
+uint64_t now_ms();
 
 class ControlDaemon {
  public:
@@ -30,6 +39,7 @@ class ControlDaemon {
   int run();
 
  private:
+  enum class ServerState { kInitializing, kActive, kFault };
   struct ServerClient {
     int32_t pid;
     uint64_t devices;
@@ -38,12 +48,12 @@ class ControlDaemon {
     int32_t pid = 0;
     uint32_t uid = 0;
     int channel = -1;
-    bool ready = false;
+    ServerState state = ServerState::kInitializing;
+    bool was_ready = false;
     bool ending = false;  // takes no more clients
     bool told_to_end = false;
-    uint32_t in_flight = 0;  // clients handed over, not yet answered for
-    uint32_t hundredths = 0;
-    LimitTable limits;
+    uint32_t in_flight = 0;   // clients handed over, not yet answered for
+    ClientDefaults defaults;  // the daemon's, as they were when it started
     std::vector<std::string> uuids;
     std::vector<ServerClient> clients;
   };
@@ -59,6 +69,12 @@ class ControlDaemon {
   struct Console {
     int fd = -1;
     bool closed = false;
+    bool in_session = false;  // has given a command that counts for collisions
+    // Given while the daemon hangs; obeyed when it resumes.
+    std::optional<std::string> stashed;
+    // An answer that is held back (slow_ms).
+    std::optional<std::string> late_answer;
+    uint64_t due_ms = 0;
     // What the console waits for, if its command is not answered yet.
     int32_t waits_for_server_exit = 0;
     int32_t waits_for_termination = 0;
@@ -67,17 +83,25 @@ class ControlDaemon {
       return waits_for_server_exit != 0 || waits_for_termination != 0 || waits_for_quit;
     }
   };
+  using Words = std::vector<std::string>;
   struct Command;
+  struct Watch;
 
   static const Command kCommands[];
 
+  std::vector<Watch> watches();
+  int poll_timeout_ms() const;
+  void read_signals();
+  void drain_fifo();
+  void clean_up();
+
   void accept_client();
-  void accept_console();
   void read_hello(Waiting* waiting);
   void place_client(Waiting* waiting);
   void hand_over(Server* server, Waiting* waiting);
   void refuse(Waiting* waiting, int32_t result);
   void retry_waiting();
+  void drop_silent_clients();
 
   Server* start_server(uint32_t uid);
   Server* find_server(int32_t pid);
@@ -86,15 +110,19 @@ class ControlDaemon {
   void end_idle_servers(bool force);
   void reap_servers();
   bool send_to(Server* server, const ChannelMessage& message);
+  void send_defaults(Server* server);
 
+  void accept_console();
   void read_command(Console* console);
+  void obey(Console* console, const std::string& command);
+  bool collides(const Console& console) const;
   void answer(Console* console, std::string_view text);
-  std::string execute(Console* console, const std::vector<std::string>& words);
-  void drain_fifo();
-  void clean_up();
+  void send_late_answers();
+  void end_closed_consoles();
+  std::string execute(Console* console, const Words& words);
+  bool is_known(std::string_view command) const;
 
   // The console's verbs. Each returns what is printed.
-  using Words = std::vector<std::string>;
   std::string get_server_list(Console*, const Words&);
   std::string get_server_status(Console*, const Words&);
   std::string start_server_command(Console*, const Words&);
@@ -111,10 +139,16 @@ class ControlDaemon {
   std::string get_default_limit(Console*, const Words&);
   std::string set_limit(Console*, const Words&);
   std::string get_limit(Console*, const Words&);
+  std::string set_default_priority(Console*, const Words&);
+  std::string get_default_priority(Console*, const Words&);
   std::string device_query(Console*, const Words&);
   std::string quit(Console*, const Words&);
+  // "gpusim ...": faults on demand.
+  std::string gpusim_command(Console*, const Words&);
 
   bool multiuser_;
+  Settings settings_;
+  DriverTraits traits_;
   Log log_;
   int lock_fd_ = -1;
   int control_fd_ = -1;
@@ -122,10 +156,11 @@ class ControlDaemon {
   int fifo_fd_ = -1;
   int signal_fd_ = -1;
   bool owns_files_ = false;
+  bool hung_ = false;
   bool quitting_ = false;
   std::optional<uint64_t> quit_deadline_ms_;
-  uint32_t default_hundredths_ = 10000;
-  LimitTable default_limits_;
+  uint32_t failed_starts_ = 0;  // servers in a row that ended before they were ready
+  ClientDefaults defaults_;
   std::list<Server> servers_;
   std::list<Waiting> waiting_;
   std::list<Console> consoles_;

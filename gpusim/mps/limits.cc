@@ -6,8 +6,13 @@
 
 #include "common/pinned_limit.h"
 #include "common/text.h"
+#include "mps/channel.h"
 
 namespace gpusim::mps {
+
+bool LimitTable::has_room_for(std::string_view key) const {
+  return key.size() < kLimitKeySize && (get(key) || entries_.size() < kMaxLimitKeys);
+}
 
 void LimitTable::set(std::string_view key, uint64_t bytes) {
   std::erase_if(entries_, [key](const Entry& entry) { return entry.key == key; });
@@ -21,6 +26,10 @@ std::optional<uint64_t> LimitTable::get(std::string_view key) const {
   return std::nullopt;
 }
 
+void LimitTable::drop_uuids() {
+  std::erase_if(entries_, [](const Entry& entry) { return entry.key.starts_with("GPU-"); });
+}
+
 void LimitTable::set_from_environment(const char* text) {
   if (text == nullptr) return;
   std::string_view rest(text);
@@ -28,7 +37,8 @@ void LimitTable::set_from_environment(const char* text) {
     std::string_view value = take_field(&rest, ',');
     const std::string_view key = trim(take_field(&value, '='));
     uint64_t bytes = 0;
-    if (!key.empty() && parse_memory_size(trim(value), &bytes)) set(key, bytes);
+    if (key.empty() || !parse_memory_size(trim(value), &bytes) || !has_room_for(key)) continue;
+    set(key, bytes);
   }
 }
 

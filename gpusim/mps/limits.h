@@ -18,11 +18,14 @@ class LimitTable {
     uint64_t bytes;
   };
 
+  // A key that is set already, or room for another; and not too long.
+  bool has_room_for(std::string_view key) const;
   // The key is not checked against any device: a bad one is ignored when a server starts.
   void set(std::string_view key, uint64_t bytes);
   std::optional<uint64_t> get(std::string_view key) const;
   const std::vector<Entry>& entries() const { return entries_; }  // oldest setting first
 
+  void drop_uuids();
   // "0=1G,GPU-...=2G", the daemon's own CUDA_MPS_PINNED_DEVICE_MEM_LIMIT.
   void set_from_environment(const char* text);
 

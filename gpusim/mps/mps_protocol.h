@@ -1,7 +1,8 @@
 // The language on the MPS sockets. Clients speak on `control`: one hello, one answer, after which
-// the connection stays open as the sign that the client lives. (NVIDIA's is not public; only what
-// can be seen from outside is imitated: SOCK_SEQPACKET, identification by peer credentials, the
-// daemon handing the connection over to the server.)
+// the connection stays open as the sign that the client lives. A client that ends in good order says
+// kGoodbye first. (NVIDIA's is not public; only what can be seen from outside is imitated:
+// SOCK_SEQPACKET, identification by peer credentials, the daemon handing the connection over to the
+// server.)
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,7 @@ inline constexpr char kDefaultLogDirectory[] = "/var/log/nvidia-mps";
 
 // CUresult values that the MPS side answers with.
 inline constexpr int32_t kMpsOk = 0;
+inline constexpr int32_t kMpsNotPermitted = 800;  // another user's daemon
 inline constexpr int32_t kMpsConnectionFailed = 805;
 inline constexpr int32_t kMpsServerNotReady = 807;  // while the server is in FAULT
 inline constexpr int32_t kMpsMaxClientsReached = 808;
@@ -41,6 +43,8 @@ struct ClientHello {
   char pinned_limit[kMaxEnvironmentText];     // CUDA_MPS_PINNED_DEVICE_MEM_LIMIT; empty = none
 };
 
+inline constexpr char kGoodbye = 'B';
+
 struct ClientWelcome {
   uint32_t magic;
   int32_t result;  // CUresult
@@ -48,6 +52,8 @@ struct ClientWelcome {
   uint32_t percent_hundredths;  // in force: the lower of the server's and the client's
   uint32_t device_count;
   uint8_t devices[kMaxDevices];  // driver indexes in the client's order
+  // Named shared memory that client and server must both see in /dev/shm; empty: anonymous.
+  char shared_memory[64];
 };
 
 }  // namespace gpusim::mps

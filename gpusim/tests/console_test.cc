@@ -45,8 +45,13 @@ TEST(MpsConsole, Outputs) {
       {"set_device_pinned_mem_limit " + server + " 0 3G", ""},
       {"get_device_pinned_mem_limit " + server + " 0", "3G\n"},
       {"terminate_client " + server + " 1", "Client not found\n"},  // ours
+      {"set_default_client_priority 1", ""},
+      {"get_default_client_priority", "1\n"},
+      {"set_default_client_priority 2", "Invalid argument\n"},  // ours
       {"start_server -uid 0", ""},
-      {"get_server_list", server + "\n"},  // still the one
+      {"start_server -uid 0 -mlopart", ""},
+      {"start_server -uid 0 -other", "Invalid argument\n"},  // ours
+      {"get_server_list", server + "\n"},                    // still the one
       {"device_query --csv", "server,ordinal,uuid\n" + server + ",0," + uuid + "\n" + server +
                                  ",1," + driver.uuid(1) + "\n"},  // ours
       {"dance", "Unknown command: dance\n"},                      // ours

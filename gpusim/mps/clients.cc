@@ -1,0 +1,156 @@
+// Connections on `control`: from the hello to the server, or to a refusal.
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/unix_socket.h"
+#include "mps/control_daemon.h"
+
+namespace gpusim::mps {
+namespace {
+
+constexpr size_t kMaxWaiting = 256;
+
+void close_waiting(int* fd) {
+  if (*fd >= 0) close(*fd);
+  *fd = -1;
+}
+
+}  // namespace
+
+void ControlDaemon::accept_client() {
+  const int fd = accept4(control_fd_, nullptr, nullptr, SOCK_CLOEXEC);
+  if (fd < 0) return;
+  log_.line("Accepting connection...");
+  ucred credentials = {};
+  socklen_t size = sizeof credentials;
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
+    close(fd);
+    return;
+  }
+  if (waiting_.size() >= kMaxWaiting) {
+    // Those that say nothing make room, oldest first; clients that are queued keep their place.
+    const auto silent = std::find_if(waiting_.begin(), waiting_.end(),
+                                     [](const Waiting& waiting) { return !waiting.greeted; });
+    if (silent == waiting_.end()) {
+      close(fd);
+      return;
+    }
+    close_waiting(&silent->fd);
+  }
+  Waiting& waiting = waiting_.emplace_back();
+  waiting.fd = fd;
+  waiting.pid = credentials.pid;
+  waiting.uid = credentials.uid;
+  waiting.since_ms = now_ms();
+}
+
+void ControlDaemon::read_hello(Waiting* waiting) {
+  if (waiting->fd < 0) return;
+  if (!receive_message(waiting->fd, &waiting->hello, sizeof waiting->hello, MSG_DONTWAIT) ||
+      waiting->hello.magic != kMpsMagic) {
+    log_.line("User did not send valid credentials");
+    close_waiting(&waiting->fd);
+    return;
+  }
+  waiting->hello.visible_devices[kMaxEnvironmentText - 1] = '\0';
+  waiting->hello.pinned_limit[kMaxEnvironmentText - 1] = '\0';
+  waiting->greeted = true;
+  const Server* server = accepting_server();
+  const bool exists = server != nullptr && server->state != ServerState::kInitializing &&
+                      (multiuser_ || server->uid == waiting->uid);
+  log_.line(fmt::format(
+      "NEW CLIENT {} from user {}: {}", waiting->pid, waiting->uid,
+      exists ? "Server already exists" : "Server is not ready, push client to pending list"));
+  place_client(waiting);
+}
+
+// Hands the client over, starts a server for it, or leaves it in the list.
+void ControlDaemon::place_client(Waiting* waiting) {
+  if (quitting_) {
+    refuse(waiting, kMpsConnectionFailed);
+    return;
+  }
+  // Only root can make a server for somebody else.
+  if (geteuid() != 0 && waiting->uid != geteuid()) {
+    refuse(waiting, kMpsNotPermitted);
+    return;
+  }
+  Server* server = accepting_server();
+  if (server != nullptr && (multiuser_ || server->uid == waiting->uid)) {
+    if (server->state == ServerState::kActive) hand_over(server, waiting);
+    // For whichever GPU the client comes: all of the server's are closed while it is in FAULT.
+    if (server->state == ServerState::kFault) refuse(waiting, kMpsServerNotReady);
+    return;
+  }
+  if (server != nullptr) {
+    // Another user's server: it is replaced when the last of its clients has gone.
+    const bool idle = server->clients.empty() && server->in_flight == 0;
+    if (server->state != ServerState::kInitializing && idle) {
+      server->ending = true;
+      end_idle_servers(false);
+    }
+    return;
+  }
+  if (!servers_.empty()) return;  // one that ends must be gone first: one server at a time
+  if (start_server(multiuser_ ? geteuid() : waiting->uid) == nullptr) {
+    refuse(waiting, kMpsConnectionFailed);
+  }
+}
+
+void ControlDaemon::retry_waiting() {
+  for (Waiting& waiting : waiting_) {
+    if (waiting.fd >= 0 && waiting.greeted) place_client(&waiting);
+  }
+  std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.fd < 0; });
+}
+
+void ControlDaemon::drop_silent_clients() {
+  for (Waiting& waiting : waiting_) {
+    if (waiting.fd < 0 || waiting.greeted) continue;
+    if (now_ms() - waiting.since_ms <= settings_.hello_timeout_ms) continue;
+    log_.line("User did not send valid credentials");
+    close_waiting(&waiting.fd);
+  }
+}
+
+void ControlDaemon::hand_over(Server* server, Waiting* waiting) {
+  auto message = std::make_unique<ChannelMessage>();
+  message->kind = ChannelKind::kClient;
+  message->pid = waiting->pid;
+  message->uid = waiting->uid;
+  message->hello = waiting->hello;
+  put_defaults(server->defaults, message.get());
+  iovec part = {message.get(), sizeof *message};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header = {};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  cmsghdr* attached = CMSG_FIRSTHDR(&header);
+  attached->cmsg_level = SOL_SOCKET;
+  attached->cmsg_type = SCM_RIGHTS;
+  attached->cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(attached), &waiting->fd, sizeof(int));
+  if (sendmsg(server->channel, &header, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+      static_cast<ssize_t>(sizeof *message)) {
+    refuse(waiting, kMpsConnectionFailed);
+    return;
+  }
+  server->in_flight += 1;
+  close_waiting(&waiting->fd);
+}
+
+void ControlDaemon::refuse(Waiting* waiting, int32_t result) {
+  ClientWelcome welcome = {};
+  welcome.magic = kMpsMagic;
+  welcome.result = result;
+  send_message(waiting->fd, &welcome, sizeof welcome, MSG_DONTWAIT);
+  close_waiting(&waiting->fd);
+}
+
+}  // namespace gpusim::mps

@@ -1,0 +1,160 @@
+// Who comes and goes at an MPS server.
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include "common/pinned_limit.h"
+#include "common/text.h"
+#include "common/unix_socket.h"
+#include "mps/server_process.h"
+
+namespace gpusim::mps {
+namespace {
+
+// Processes, however idle. The contexts per device are counted, and refused with 808, by gpusimd.
+constexpr size_t kMaxClients = 1024;
+
+bool chance(uint32_t percent) {
+  uint32_t random = 0;
+  return percent != 0 && getrandom(&random, sizeof random, 0) == sizeof random &&
+         random % 100 < percent;
+}
+
+}  // namespace
+
+int32_t ServerProcess::admit(const ChannelMessage& message, const Peer& peer,
+                             ClientWelcome* welcome) {
+  const ClientHello& hello = message.hello;
+  // The client's own view: what it has device files for, in the server's order, then its
+  // CUDA_VISIBLE_DEVICES. Ordinals in its limit count in that list.
+  std::vector<VisibleDevice> view;
+  for (const VisibleDevice& device : devices_) {
+    if ((hello.devices >> device.driver_index & 1) != 0) view.push_back(device);
+  }
+  uint32_t count = static_cast<uint32_t>(view.size());
+  if (hello.has_visible_devices != 0) {
+    view.resize(kMaxDevices);
+    apply_cuda_visible_devices(hello.visible_devices, view.data(), &count);
+  }
+  Request request = make_request(Op::kMpsAdmit);
+  request.pid = peer.pid;
+  // The daemon's word of the moment when it handed the client over.
+  const ClientDefaults defaults = take_defaults(message);
+  defaults.limits.resolve(devices_, request.limits);
+  uint64_t narrowed[kMaxDevices] = {};
+  if (traits_.has_pinned_limits) {
+    apply_pinned_limits(hello.pinned_limit, view.data(), count, narrowed);
+  }
+  for (uint32_t i = 0; i < kMaxDevices; ++i) {
+    // The environment only lowers what the server gives.
+    if (narrowed[i] == 0) continue;
+    if (request.limits[i] == 0 || narrowed[i] < request.limits[i]) request.limits[i] = narrowed[i];
+  }
+  Reply reply;
+  if (driver_.call(&request, &reply) != Status::kOk) return kMpsConnectionFailed;
+  welcome->percent_hundredths = defaults.hundredths;
+  if (hello.percent_hundredths != 0) {
+    welcome->percent_hundredths = std::min(defaults.hundredths, hello.percent_hundredths);
+  }
+  copy_text(shared_memory_.name(), welcome->shared_memory, sizeof welcome->shared_memory);
+  welcome->device_count = count;
+  for (uint32_t i = 0; i < count; ++i) {
+    welcome->devices[i] = static_cast<uint8_t>(view[i].driver_index);
+  }
+  return kMpsOk;
+}
+
+void ServerProcess::add_client(const ChannelMessage& message, int fd) {
+  ClientWelcome welcome = {};
+  welcome.magic = kMpsMagic;
+  welcome.server_pid = getpid();
+  welcome.result = kMpsConnectionFailed;
+  Peer peer;
+  if (identify_peer(fd, &peer)) {
+    log_.line(traits_.old_wording
+                  ? "Received new client request"
+                  : fmt::format("Received new client request for {}", name_of(peer.pid)));
+    if (clients_.size() >= kMaxClients) {
+      welcome.result = kMpsMaxClientsReached;
+    } else if (!clients_.contains(peer.pid)) {
+      welcome.result = admit(message, peer, &welcome);
+    }
+  }
+  const bool told = send_message(fd, &welcome, sizeof welcome, MSG_DONTWAIT);
+  if (welcome.result != kMpsOk) {
+    if (peer.pidfd >= 0) close(peer.pidfd);
+    close(fd);
+    report(ChannelKind::kClientRejected, message.pid);
+    return;
+  }
+  clients_[peer.pid] = Client{fd, peer.pidfd};
+  log_.line(fmt::format("Client {} connected", name_of(peer.pid)));
+  log_.line(fmt::format("Creating worker thread for client {}", name_of(peer.pid)));
+  uint64_t devices = 0;
+  for (uint32_t i = 0; i < welcome.device_count; ++i) {
+    devices |= uint64_t{1} << welcome.devices[i];
+    for (const VisibleDevice& device : devices_) {
+      if (device.driver_index != welcome.devices[i]) continue;
+      log_.line(
+          fmt::format("Device {} (uuid {}) is associated", device.info.name, device.info.uuid));
+    }
+  }
+  // By the server's own ordinals, which is how the daemon knows the devices.
+  uint64_t ordinals = 0;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    if ((devices >> devices_[i].driver_index & 1) != 0) ordinals |= uint64_t{1} << i;
+  }
+  report(ChannelKind::kClientAdded, peer.pid, ordinals);
+  if (!told) drop_client(peer.pid);
+}
+
+// After its hello a client has nothing to say but its goodbye: anything else ends it.
+void ServerProcess::read_client(int32_t pid) {
+  const auto found = clients_.find(pid);
+  if (found == clients_.end()) return;
+  char word = 0;
+  const ssize_t size = recv(found->second.fd, &word, sizeof word, MSG_DONTWAIT | MSG_TRUNC);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (size > 0) found->second.said_goodbye = true;  // or noise: in any case nobody killed it
+  if (size != sizeof word || word != kGoodbye) drop_client(pid);
+}
+
+void ServerProcess::drop_client(int32_t pid) {
+  const auto found = clients_.find(pid);
+  if (found == clients_.end()) return;
+  const bool killed = !found->second.said_goodbye && !found->second.terminated;
+  close(found->second.fd);
+  close(found->second.pidfd);
+  clients_.erase(found);
+  Request request = make_request(Op::kMpsRelease);
+  request.pid = pid;
+  Reply reply;
+  driver_.call(&request, &reply);
+  log_.line("Receive command failed, assuming client exit");
+  log_.line("Client process disconnected");
+  log_.line(
+      fmt::format("Client disconnected. Number of active client contexts is {}", clients_.size()));
+  report(ChannelKind::kClientGone, pid);
+  if (killed && chance(settings_.kill_wedges_percent)) raise(SIGSTOP);
+}
+
+// The process itself lives on, so it stays a client until it ends; to kill it then is safe.
+void ServerProcess::terminate(int32_t pid) {
+  Request request = make_request(Op::kMpsTerminate);
+  request.pid = pid;
+  Reply reply;
+  const auto found = clients_.find(pid);
+  if (found != clients_.end()) {
+    driver_.call(&request, &reply);
+    found->second.terminated = true;
+    log_.line(fmt::format("Client {} terminated", name_of(pid)));
+  }
+  report(ChannelKind::kTerminated, pid, 0, found != clients_.end() ? kMpsOk : kMpsConnectionFailed);
+}
+
+}  // namespace gpusim::mps

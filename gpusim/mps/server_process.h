@@ -1,0 +1,65 @@
+// The MPS server: holds a context per visible device, admits clients to gpusimd with their limits,
+// and goes through a fatal fault. One thread, one poll loop.
+//
+// server.cc: start and loop; server_clients.cc: who comes and goes; server_fault.cc: FAULT.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/driver_client.h"
+#include "common/peer.h"
+#include "common/visible_devices.h"
+#include "mps/channel.h"
+#include "mps/client_defaults.h"
+#include "mps/driver_traits.h"
+#include "mps/log.h"
+#include "mps/settings.h"
+#include "mps/shared_memory.h"
+
+namespace gpusim::mps {
+
+class ServerProcess {
+ public:
+  int run();
+
+ private:
+  struct Client {
+    int fd;
+    int pidfd;
+    bool terminated = false;
+    bool said_goodbye = false;
+  };
+
+  bool start(const ChannelMessage& config);
+  bool reach_daemon();
+  bool open_devices();
+  // False: told to end, or the daemon is gone.
+  bool stay_initializing();
+  void log_defaults();
+  // False: the daemon is gone.
+  bool serve_channel();
+  void report(ChannelKind kind, int32_t pid, uint64_t devices = 0, int32_t result = 0);
+  std::string name_of(int32_t pid) const;  // in the log
+
+  void add_client(const ChannelMessage& message, int fd);
+  int32_t admit(const ChannelMessage& message, const Peer& peer, ClientWelcome* welcome);
+  void read_client(int32_t pid);
+  void drop_client(int32_t pid);
+  void terminate(int32_t pid);
+
+  Settings settings_;
+  DriverTraits traits_;
+  Log log_;
+  DriverClient driver_;
+  SharedMemory shared_memory_;
+  std::vector<VisibleDevice> devices_;
+  ClientDefaults defaults_;
+  std::map<int32_t, Client> clients_;
+  bool shut_down_ = false;
+};
+
+}  // namespace gpusim::mps

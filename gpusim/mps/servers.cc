@@ -1,0 +1,186 @@
+// The servers' processes: start, messages, end.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+
+#include "common/unix_socket.h"
+#include "mps/control_daemon.h"
+
+namespace gpusim::mps {
+namespace {
+
+// A server that cannot start is tried again so often, then its clients get 805 (bottlerocket issue
+// 4673: a pipe directory that the server's user cannot traverse).
+constexpr uint32_t kStartRetries = 5;
+
+}  // namespace
+
+ControlDaemon::Server* ControlDaemon::accepting_server() {
+  for (Server& server : servers_) {
+    if (!server.ending) return &server;
+  }
+  return nullptr;
+}
+
+ControlDaemon::Server* ControlDaemon::start_server(uint32_t uid) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return nullptr;
+  const std::string settings = settings_.text();
+  const pid_t pid = fork();
+  if (pid < 0) {
+    close(pair[0]);
+    close(pair[1]);
+    return nullptr;
+  }
+  if (pid == 0) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    signal(SIGPIPE, SIG_DFL);
+    if (pair[1] == kChannelFd) {
+      fcntl(kChannelFd, F_SETFD, 0);
+    } else {
+      dup2(pair[1], kChannelFd);  // dup2 clears close-on-exec
+    }
+    setenv("GPUSIM_MPS", settings.c_str(), 1);
+    execl("/proc/self/exe", kServerProgram, static_cast<char*>(nullptr));
+    _exit(1);
+  }
+  close(pair[1]);
+  Server& server = servers_.emplace_back();
+  server.pid = pid;
+  server.uid = uid;
+  server.channel = pair[0];
+  server.defaults = defaults_;
+  if (settings_.uuid_defaults == Choice::kOff) server.defaults.limits.drop_uuids();
+  ChannelMessage config = {};
+  config.kind = ChannelKind::kConfig;
+  config.uid = uid;
+  put_defaults(server.defaults, &config);
+  send_to(&server, config);
+  log_.line(fmt::format("Starting new server {} for user {}", pid, uid));
+  return &server;
+}
+
+ControlDaemon::Server* ControlDaemon::find_server(int32_t pid) {
+  for (Server& server : servers_) {
+    if (server.pid == pid) return &server;
+  }
+  return nullptr;
+}
+
+bool ControlDaemon::send_to(Server* server, const ChannelMessage& message) {
+  return send_message(server->channel, &message, sizeof message, MSG_DONTWAIT);
+}
+
+void ControlDaemon::send_defaults(Server* server) {
+  auto message = std::make_unique<ChannelMessage>();
+  message->kind = ChannelKind::kDefaults;
+  put_defaults(server->defaults, message.get());
+  send_to(server, *message);
+}
+
+void ControlDaemon::serve_channel(Server* server) {
+  auto message = std::make_unique<ChannelMessage>();
+  if (!receive_message(server->channel, message.get(), sizeof *message, MSG_DONTWAIT)) {
+    if (errno == EAGAIN) return;
+    close(server->channel);  // its exit is seen by SIGCHLD
+    server->channel = -1;
+    server->ending = true;
+    return;
+  }
+  const int32_t pid = message->pid;
+  switch (message->kind) {
+    case ChannelKind::kReady:
+      server->state = ServerState::kActive;
+      server->was_ready = true;
+      failed_starts_ = 0;
+      for (uint32_t i = 0; i < message->count && i < kMaxDevices; ++i) {
+        server->uuids.emplace_back(message->uuids[i]);
+      }
+      log_.line(fmt::format("NEW SERVER {}: Ready", server->pid));
+      break;
+    case ChannelKind::kClientAdded:
+      server->in_flight -= std::min(server->in_flight, 1u);
+      server->clients.push_back({pid, message->devices});
+      break;
+    case ChannelKind::kClientRejected:
+      server->in_flight -= std::min(server->in_flight, 1u);
+      break;
+    case ChannelKind::kClientGone:
+      std::erase_if(server->clients, [pid](const ServerClient& c) { return c.pid == pid; });
+      break;
+    case ChannelKind::kTerminated:
+      for (Console& console : consoles_) {
+        if (console.waits_for_termination != pid) continue;
+        console.waits_for_termination = 0;
+        answer(&console, fmt::format("{}\n", message->result));
+      }
+      break;
+    case ChannelKind::kFault:
+      server->state = ServerState::kFault;
+      break;
+    case ChannelKind::kRecovered:
+      server->state = ServerState::kActive;
+      break;
+    default:
+      break;
+  }
+  end_idle_servers(false);
+}
+
+// Ends the servers that shall end, once they have no clients (or at once, by force).
+void ControlDaemon::end_idle_servers(bool force) {
+  for (Server& server : servers_) {
+    if (quitting_) server.ending = true;
+    const bool idle = server.clients.empty() && server.in_flight == 0;
+    if (!server.ending || server.told_to_end || (!idle && !force)) continue;
+    server.told_to_end = true;
+    ChannelMessage message = {};
+    message.kind = ChannelKind::kShutdown;
+    if (server.channel < 0 || !send_to(&server, message)) kill(server.pid, SIGKILL);
+  }
+}
+
+void ControlDaemon::reap_servers() {
+  for (auto at = servers_.begin(); at != servers_.end();) {
+    int status = 0;
+    if (waitpid(at->pid, &status, WNOHANG) != at->pid) {
+      ++at;
+      continue;
+    }
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    if (code != 0) log_.line("Server encountered a fatal exception. Shutting down");
+    log_.line(fmt::format("Server {} exited with status {}", at->pid, code));
+    const bool failed_to_start = !at->was_ready && !at->told_to_end;
+    const int32_t pid = at->pid;
+    if (at->channel >= 0) close(at->channel);
+    at = servers_.erase(at);
+    for (Console& console : consoles_) {
+      if (console.waits_for_server_exit == pid) {
+        console.waits_for_server_exit = 0;
+        answer(&console, "");
+      }
+      // A server that died cannot confirm any more.
+      if (console.waits_for_termination != 0) {
+        console.waits_for_termination = 0;
+        answer(&console, fmt::format("{}\n", kMpsConnectionFailed));
+      }
+    }
+    if (!failed_to_start) continue;
+    if (failed_starts_++ < kStartRetries) continue;
+    failed_starts_ = 0;
+    for (Waiting& waiting : waiting_) {
+      if (waiting.fd >= 0 && waiting.greeted) refuse(&waiting, kMpsConnectionFailed);
+    }
+  }
+}
+
+}  // namespace gpusim::mps
