@@ -7,6 +7,9 @@ option(COTENANT_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
 option(COTENANT_BENCH "Build the measuring programs of bench/" OFF)
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror)
+# Paths in the objects (__FILE__, debug lines) are relative to the repository: a build elsewhere gives
+# the same bytes, and finds them in the compiler cache.
+add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 
 find_program(COTENANT_CCACHE ccache)
 if(COTENANT_CCACHE)
