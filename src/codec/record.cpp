@@ -356,6 +356,7 @@ base::Result<core::State> decode_records(const std::map<std::string, std::string
       return fail(ErrorCode::kProtocol, fmt::format("record {}: {}", key, status.error().message));
     }
   }
+  core::rebuild_placements(state);
   for (const auto& [id, task] : state.tasks) {
     if (auto status = check_references(state, task); !status) return fail(status.error());
     if (!core::holds_reservation(task)) continue;

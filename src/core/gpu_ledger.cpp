@@ -22,7 +22,7 @@ GpuLedger::GpuLedger(std::vector<GpuDevice> devices) {
   slots_.reserve(devices.size());
   for (GpuDevice& device : devices) {
     COTENANT_ASSERT(!device.uuid.empty() && !find(device.uuid));
-    slots_.push_back(Slot{std::move(device), {}, std::nullopt});
+    slots_.push_back(Slot{std::move(device), {}, std::nullopt, true});
   }
 }
 
@@ -88,6 +88,7 @@ int GpuLedger::idle_count() const {
 std::optional<GpuRefusal> GpuLedger::refuses_share(std::size_t gpu, std::int64_t memory_mib,
                                                    int containers) const {
   const Slot& held = slot(gpu);
+  if (!held.healthy) return GpuRefusal::kUnhealthy;
   if (!held.device.memory_mib) return GpuRefusal::kMemoryUnknown;
   if (held.dedicated_to) return GpuRefusal::kDedicated;
   if (remaining_mib(gpu) < memory_mib) return GpuRefusal::kMemory;
@@ -99,6 +100,7 @@ std::optional<GpuRefusal> GpuLedger::refuses_share(std::size_t gpu, std::int64_t
 }
 
 std::optional<GpuRefusal> GpuLedger::refuses_whole(std::size_t gpu) const {
+  if (!is_healthy(gpu)) return GpuRefusal::kUnhealthy;
   switch (mode(gpu)) {
     case SharingMode::kIdle:
       return std::nullopt;

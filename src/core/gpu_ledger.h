@@ -32,7 +32,7 @@ struct GpuDevice {
   friend bool operator==(const GpuDevice&, const GpuDevice&) = default;
 };
 
-enum class GpuRefusal { kDedicated, kBusy, kMemoryUnknown, kMemory, kClientSlots };
+enum class GpuRefusal { kUnhealthy, kDedicated, kBusy, kMemoryUnknown, kMemory, kClientSlots };
 
 class GpuLedger {
  public:
@@ -50,11 +50,15 @@ class GpuLedger {
   int container_count(std::size_t gpu) const;
   std::vector<std::string> task_ids(std::size_t gpu) const;  // sorted
   int idle_count() const;
+  bool is_healthy(std::size_t gpu) const { return slot(gpu).healthy; }
 
   // Nothing: it fits.
   std::optional<GpuRefusal> refuses_share(std::size_t gpu, std::int64_t memory_mib,
                                           int containers) const;
   std::optional<GpuRefusal> refuses_whole(std::size_t gpu) const;
+
+  // A GPU that is not healthy keeps what it holds and takes nothing more.
+  void set_healthy(std::size_t gpu, bool healthy) { slot(gpu).healthy = healthy; }
 
   // The caller has asked refuses_*() first. A share is at least 1 MiB and one container.
   void reserve_share(std::size_t gpu, const std::string& task_id, std::int64_t memory_mib,
@@ -72,6 +76,7 @@ class GpuLedger {
     GpuDevice device;
     std::map<std::string, Share> shares;      // by task id
     std::optional<std::string> dedicated_to;  // a task id
+    bool healthy = true;
   };
 
   const Slot& slot(std::size_t gpu) const;

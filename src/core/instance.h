@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "core/fleet_node.h"
 #include "core/gpu_ledger.h"
 #include "core/task_definition.h"
 
@@ -52,7 +53,8 @@ struct Instance {
   std::int64_t used_cpu_units = 0;
   std::int64_t used_memory_mib = 0;
   GpuLedger gpus;
-  std::set<std::string> task_ids;  // those that hold a reservation
+  std::set<std::string> task_ids;      // those that hold a reservation
+  std::optional<NodeSlot> fleet_slot;  // its node in its cluster's Fleet
 
   std::int64_t free_cpu_units() const { return registration.cpu_units - used_cpu_units; }
   std::int64_t free_memory_mib() const { return registration.memory_mib - used_memory_mib; }

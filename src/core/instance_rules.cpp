@@ -42,6 +42,7 @@ void replace_registration(State& state, Instance& instance,
   for (const std::string& task_id : task_ids) release(state, state.tasks.at(task_id));
   instance.gpus = GpuLedger(registration.gpus);
   instance.registration = registration;
+  instance_changed(state, instance);
   for (const std::string& task_id : task_ids) reserve(state, state.tasks.at(task_id));
 }
 
@@ -65,7 +66,7 @@ Result<Outcome> connect_instance(State& state, const ConnectInstance& command,
     instance.agent_connected = true;
     instance.connection_epoch = command.epoch;
     instance.gpus = GpuLedger(registration.gpus);
-    state.instances.emplace(registration.id, std::move(instance));
+    add_instance(state, std::move(instance));
     return outcome;
   }
 
@@ -95,6 +96,7 @@ Result<Outcome> connect_instance(State& state, const ConnectInstance& command,
   }
   instance.agent_connected = true;
   instance.connection_epoch = command.epoch;
+  instance_changed(state, instance);
   return outcome;
 }
 
@@ -102,6 +104,7 @@ Result<Outcome> disconnect_instance(State& state, const DisconnectInstance& comm
   const auto found = state.instances.find(command.instance_id);
   if (found != state.instances.end() && found->second.connection_epoch == command.epoch) {
     found->second.agent_connected = false;
+    instance_changed(state, found->second);
   }
   return Outcome{};
 }

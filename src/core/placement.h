@@ -1,7 +1,8 @@
 // Where a task goes: feasible -> rank -> select, and why not when it goes nowhere.
 //
-// One pure function for live scheduling, explain and replay. Same input, same answer: ties go to
-// the lowest registration number, then the lowest GPU index.
+// The steps, each small and pure: placement_query.h (feasible), placement_ranking.h and the policies
+// (rank and select), refuse() (why not). One engine for live scheduling, dry run, explain and replay.
+// Same input, same answer: ties go to the lowest registration number, then the lowest GPU index.
 #pragma once
 
 #include <string>
@@ -9,13 +10,10 @@
 
 #include <tl/expected.hpp>
 #include "core/instance.h"
+#include "core/placement_query.h"
 #include "core/task_definition.h"
 
 namespace cotenant::core {
-
-// The tests an instance must pass, in this order. reason() gives ECS's spelling of the refusal.
-enum class PlacementTest { kAgent, kAttribute, kCpu, kMemory, kGpu };
-std::string_view reason(PlacementTest test);  // "AGENT", "ATTRIBUTE", "RESOURCE:CPU", ...
 
 struct Placement {
   std::string instance_id;
@@ -26,6 +24,7 @@ struct Placement {
 struct PlacementRefusal {
   // The test at which the instances that came furthest failed.
   PlacementTest test = PlacementTest::kAgent;
+  std::string reason;  // ECS's spelling, or a constraint's own
   // Infeasible: no instance could run this task even if it were empty. Otherwise NoFit.
   bool infeasible = false;
   // The instance that came nearest; empty when there is none.
@@ -34,7 +33,12 @@ struct PlacementRefusal {
   std::string detail;
 };
 
-// `instances` are the ACTIVE ones of one cluster, in order of registration.
+// Why none of these instances (the ACTIVE ones of the fleet's cluster, in order of registration) takes
+// it. The caller has seen that none does.
+PlacementRefusal refuse(const Fleet& fleet, const std::vector<const Instance*>& instances,
+                        const PlacementQuery& query);
+
+// The same decision over a few instances, by policy `tight`, without a State.
 tl::expected<Placement, PlacementRefusal> place(const std::vector<const Instance*>& instances,
                                                 const TaskNeed& need);
 

@@ -3,25 +3,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
+#include <map>
 #include <optional>
+#include <utility>
 
 namespace cotenant::core {
 namespace {
 
-constexpr std::array kTests = {PlacementTest::kAgent, PlacementTest::kAttribute,
-                               PlacementTest::kCpu, PlacementTest::kMemory, PlacementTest::kGpu};
+// ECS's spelling, or the constraint's own.
+std::string reason_of(const FailedTest& failed) {
+  return failed.constraint != nullptr ? failed.constraint->reason
+                                      : std::string(reason(failed.test));
+}
 
+// By reason, in the order of the tests.
 std::string counts_text(const std::vector<FailedInstance>& failed) {
+  std::map<std::pair<PlacementTest, std::string>, int> counts;
+  for (const FailedInstance& entry : failed) {
+    ++counts[{entry.failed.test, reason_of(entry.failed)}];
+  }
   std::string text;
-  for (const PlacementTest test : kTests) {
-    const auto count =
-        std::count_if(failed.begin(), failed.end(),
-                      [&](const FailedInstance& entry) { return entry.test == test; });
-    if (count == 0) continue;
+  for (const auto& [test, count] : counts) {
     text += fmt::format("{}{} of {} instances: {}", text.empty() ? "" : ", ", count, failed.size(),
-                        reason(test));
+                        test.second);
   }
   return text;
 }
@@ -49,7 +54,7 @@ std::optional<NearestGpu> nearest_gpu_for_share(const std::vector<FailedInstance
   std::optional<NearestGpu> best;
   std::int64_t best_score = 0;
   for (const FailedInstance& entry : failed) {
-    if (entry.test != PlacementTest::kGpu) continue;
+    if (entry.failed.test != PlacementTest::kGpu) continue;
     const GpuLedger& ledger = entry.instance->gpus;
     for (std::size_t gpu = 0; gpu < ledger.size(); ++gpu) {
       const auto refusal =
@@ -85,6 +90,8 @@ std::int64_t missing_idle_gpus(const Instance& instance, const TaskGpuNeed& need
 std::string share_obstacle(const GpuLedger& ledger, std::size_t gpu, const TaskGpuNeed& need) {
   switch (ledger.refuses_share(gpu, need.shared_memory_mib, need.shared_containers)
               .value_or(GpuRefusal::kBusy)) {
+    case GpuRefusal::kUnhealthy:
+      return "is not healthy and takes nothing until it has recovered";
     case GpuRefusal::kDedicated:
       return fmt::format("is DEDICATED to task {}", holders_text(ledger, gpu));
     case GpuRefusal::kMemoryUnknown:
@@ -107,6 +114,7 @@ std::string share_obstacle(const GpuLedger& ledger, std::size_t gpu, const TaskG
 }
 
 std::string whole_obstacle(const GpuLedger& ledger, std::size_t gpu) {
+  if (!ledger.is_healthy(gpu)) return "is not healthy and takes nothing until it has recovered";
   if (ledger.mode(gpu) == SharingMode::kDedicated) {
     return fmt::format("is DEDICATED to task {}", holders_text(ledger, gpu));
   }
@@ -142,9 +150,13 @@ std::string whole_text(const Instance& instance, const TaskGpuNeed& need) {
   return text;
 }
 
-std::string shortfall_text(const Instance& instance, PlacementTest test, const TaskNeed& need) {
+std::string shortfall_text(const FailedInstance& entry, const TaskNeed& need) {
+  const Instance& instance = *entry.instance;
   const std::string& id = instance.registration.id;
-  switch (test) {
+  switch (entry.failed.test) {
+    case PlacementTest::kConstraint:
+      return fmt::format("instance {} does not meet the constraint {}", id,
+                         reason_of(entry.failed));
     case PlacementTest::kAgent:
       return fmt::format("the agent of instance {} is not connected", id);
     case PlacementTest::kAttribute:
@@ -179,7 +191,7 @@ const FailedInstance& nearest_instance(const std::vector<FailedInstance>& failed
   };
   const FailedInstance* best = nullptr;
   for (const FailedInstance& entry : failed) {
-    if (entry.test != furthest) continue;
+    if (entry.failed.test != furthest) continue;
     if (best == nullptr || shortfall_order(entry) < shortfall_order(*best)) best = &entry;
   }
   return *best;
@@ -201,15 +213,19 @@ PlacementRefusal explain_refusal(const std::vector<FailedInstance>& failed, cons
   PlacementRefusal refusal;
   refusal.infeasible = infeasible;
   if (failed.empty()) {
+    refusal.reason = std::string(reason(refusal.test));
     refusal.detail = "the cluster has no ACTIVE container instance";
     return refusal;
   }
-  for (const FailedInstance& entry : failed) refusal.test = std::max(refusal.test, entry.test);
+  for (const FailedInstance& entry : failed)
+    refusal.test = std::max(refusal.test, entry.failed.test);
 
-  const Instance* nearest = nearest_instance(failed, refusal.test, need).instance;
+  const FailedInstance& nearest_entry = nearest_instance(failed, refusal.test, need);
+  const Instance* nearest = nearest_entry.instance;
+  refusal.reason = reason_of(nearest_entry.failed);
   std::string what;
   if (refusal.test != PlacementTest::kGpu) {
-    what = shortfall_text(*nearest, refusal.test, need);
+    what = shortfall_text(nearest_entry, need);
   } else if (need.gpu.is_whole()) {
     what = whole_text(*nearest, need.gpu);
   } else {

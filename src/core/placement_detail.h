@@ -9,7 +9,7 @@ namespace cotenant::core {
 
 struct FailedInstance {
   const Instance* instance = nullptr;
-  PlacementTest test = PlacementTest::kAgent;
+  FailedTest failed;
 };
 
 PlacementRefusal explain_refusal(const std::vector<FailedInstance>& failed, const TaskNeed& need,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "core/fleet_mirror.h"
 
 namespace cotenant::core {
 
@@ -67,6 +68,41 @@ ContainerDefinition with_override(ContainerDefinition definition,
   return definition;
 }
 
+Instance& add_instance(State& state, Instance instance) {
+  const std::string id = instance.registration.id;
+  const auto [at, fresh] = state.instances.emplace(id, std::move(instance));
+  COTENANT_ASSERT(fresh);
+  at->second.fleet_slot =
+      state.placements[at->second.registration.cluster].fleet.add(image_of(at->second));
+  return at->second;
+}
+
+void instance_changed(State& state, Instance& instance) {
+  COTENANT_ASSERT(instance.fleet_slot.has_value());
+  state.placements.at(instance.registration.cluster)
+      .fleet.put(*instance.fleet_slot, image_of(instance));
+}
+
+void remove_instance(State& state, const std::string& id) {
+  const auto found = state.instances.find(id);
+  COTENANT_ASSERT(found != state.instances.end() && found->second.task_ids.empty());
+  const Instance& instance = found->second;
+  state.placements.at(instance.registration.cluster).fleet.remove(*instance.fleet_slot);
+  state.instances.erase(found);
+}
+
+void rebuild_placements(State& state) {
+  state.placements.clear();
+  std::vector<Instance*> ordered;
+  for (auto& [id, instance] : state.instances) ordered.push_back(&instance);
+  std::sort(ordered.begin(), ordered.end(),
+            [](const Instance* a, const Instance* b) { return a->number < b->number; });
+  for (Instance* instance : ordered) {
+    Fleet& fleet = state.placements[instance->registration.cluster].fleet;
+    instance->fleet_slot = fleet.add(image_of(*instance));
+  }
+}
+
 DesiredTask desired_task(const State& state, const Task& task) {
   const TaskDefinitionPtr definition = definition_of(state, task);
   DesiredTask desired;
@@ -118,6 +154,7 @@ void reserve(State& state, const Task& task) {
       instance.gpus.reserve_whole(*gpu, task.id);
     }
   }
+  instance_changed(state, instance);
 }
 
 void release(State& state, const Task& task) {
@@ -128,6 +165,7 @@ void release(State& state, const Task& task) {
   instance.used_cpu_units -= need.cpu_units;
   instance.used_memory_mib -= need.memory_mib;
   instance.gpus.release(task.id);
+  instance_changed(state, instance);
 }
 
 TaskCounts count_tasks(const State& state, const Instance& instance) {

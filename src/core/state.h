@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "core/cluster_placement.h"
 #include "core/desired.h"
 #include "core/instance.h"
 #include "core/task.h"
@@ -50,6 +51,9 @@ struct State {
   std::map<std::string, ClientToken> client_tokens;
 
   std::int64_t next_instance_number = 1;
+
+  // Not stored: kept in step with `instances` by the functions below.
+  std::map<std::string, ClusterPlacement> placements;  // by cluster
 };
 
 using TaskDefinitionPtr = std::shared_ptr<const TaskDefinition>;
@@ -66,6 +70,16 @@ base::Status require_cluster(const State& state, const std::string& name);
 
 // The cluster's ACTIVE instances in order of registration.
 std::vector<const Instance*> active_instances(const State& state, const std::string& cluster);
+
+// Adds an instance that is not known yet. Its node in the fleet comes after all others.
+Instance& add_instance(State& state, Instance instance);
+// To be called after every change of an instance that placement looks at: status, connection,
+// registration, reservations, health of a GPU. reserve() and release() do it themselves.
+void instance_changed(State& state, Instance& instance);
+// Forgets an instance that holds no task.
+void remove_instance(State& state, const std::string& id);
+// Builds `placements` from the instances; after a load, before the first reserve().
+void rebuild_placements(State& state);
 
 // What the agent should do about a task that holds its reservation.
 DesiredTask desired_task(const State& state, const Task& task);

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "core/placement.h"
 #include "core/reducer_rules.h"
+#include "core/tight_policy.h"
 
 namespace cotenant::core::rules {
 namespace {
@@ -85,6 +86,19 @@ Task make_task(const State& state, const RunTask& command, const TaskDefinition&
   task.containers = make_containers(definition, placement,
                                     state.instances.at(placement.instance_id).gpus, context.prng);
   return task;
+}
+
+tl::expected<Placement, PlacementRefusal> place_task(State& state, const std::string& cluster,
+                                                     const PlacementQuery& query) {
+  const Fleet& fleet = state.placements.at(cluster).fleet;
+  const std::vector<const Instance*> instances = active_instances(state, cluster);
+  const auto choice = choose_tight(fleet, query);
+  if (!choice) return tl::unexpected<PlacementRefusal>(refuse(fleet, instances, query));
+  const auto chosen =
+      std::find_if(instances.begin(), instances.end(),
+                   [&](const Instance* instance) { return instance->fleet_slot == choice->slot; });
+  COTENANT_ASSERT(chosen != instances.end());
+  return Placement{(*chosen)->registration.id, choice->gpus.list()};
 }
 
 std::string token_key(const RunTask& command) {
@@ -215,14 +229,14 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
 
   COTENANT_ASSERT(command.count >= 1 && command.count <= base::limits::kRunTaskCountMax);
   RunTaskReply reply;
-  const TaskNeed need = task_need(**definition);
+  PlacementQuery query;
+  query.need = task_need(**definition);
   for (int copy = 0; copy < command.count; ++copy) {
-    const auto placement = place(active_instances(state, command.cluster), need);
+    const auto placement = place_task(state, command.cluster, query);
     if (!placement) {
       // Nothing changes in between, so the copies that are left fail alike.
       const PlacementRefusal& refusal = placement.error();
-      const TaskFailure failure{refusal.instance_id, std::string(reason(refusal.test)),
-                                refusal.detail};
+      const TaskFailure failure{refusal.instance_id, refusal.reason, refusal.detail};
       reply.failures.assign(static_cast<std::size_t>(command.count - copy), failure);
       break;
     }

@@ -154,6 +154,7 @@ void CoreEngine::roll_back(const base::Error& cause) {
     if (before == state_.instances.end()) continue;
     instance.agent_connected = before->second.agent_connected;
     instance.connection_epoch = before->second.connection_epoch;
+    core::instance_changed(*state, instance);
   }
   revision_ = snapshot->revision;
   state_ = std::move(*state);

@@ -1,0 +1,79 @@
+#include "core/tight_policy.h"
+
+#include <cstdint>
+
+#include "base/assert.h"
+
+namespace cotenant::core {
+namespace {
+
+// Walks the keys of each admitted class upward from `from` and keeps the least one that `fits`.
+template <class Fits>
+std::uint64_t least_key(const Fleet& fleet, const PlacementQuery& query,
+                        OrderedKeys ClassIndex::*keys, std::uint64_t from, Fits&& fits) {
+  std::uint64_t best = UINT64_MAX;
+  const std::vector<ClassIndex>& classes = fleet.index().classes;
+  for (std::size_t id = 0; id < classes.size(); ++id) {
+    if (!query.admits_class(static_cast<ClassId>(id))) continue;
+    for (auto at = (classes[id].*keys).at_least(from); !at.at_end(); at.advance()) {
+      if (at.key() >= best) break;
+      if (!fits(at.key())) continue;
+      best = at.key();
+      break;
+    }
+  }
+  return best;
+}
+
+std::optional<PlacementChoice> choose_share(const Fleet& fleet, const PlacementQuery& query) {
+  const TaskGpuNeed& need = query.need.gpu;
+  if (need.shared_memory_mib > INT32_MAX) return std::nullopt;  // no GPU is that large
+  const std::uint64_t best =
+      least_key(fleet, query, &ClassIndex::shares,
+                index_key::share(need.shared_memory_mib, false, 0, 0), [&](std::uint64_t key) {
+                  const NodeSlot slot = index_key::share_slot(key);
+                  return node_admits(fleet, slot, query) &&
+                         Fleet::gpu_fits_share(fleet.gpu(slot, index_key::share_gpu(key)), need);
+                });
+  if (best == UINT64_MAX) return std::nullopt;
+  return PlacementChoice{index_key::share_slot(best), GpuSet::of(index_key::share_gpu(best))};
+}
+
+std::optional<PlacementChoice> choose_node(const Fleet& fleet, const PlacementQuery& query) {
+  const TaskGpuNeed& need = query.need.gpu;
+  const bool whole = need.is_whole();
+  const std::uint64_t best = least_key(
+      fleet, query, whole ? &ClassIndex::wholes : &ClassIndex::usable,
+      whole ? index_key::node(need.whole_all ? 1 : need.whole_count, 0) : 0,
+      [&](std::uint64_t key) {
+        const NodeSlot slot = index_key::node_slot(key);
+        return node_admits(fleet, slot, query) && (!whole || fleet.whole_count(slot, need) > 0);
+      });
+  if (best == UINT64_MAX) return std::nullopt;
+  const NodeSlot slot = index_key::node_slot(best);
+  return PlacementChoice{slot, whole ? fleet.lowest_idle(slot, need) : GpuSet{}};
+}
+
+}  // namespace
+
+std::optional<PlacementChoice> choose_tight(const Fleet& fleet, const PlacementQuery& query) {
+  return query.need.gpu.is_shared() ? choose_share(fleet, query) : choose_node(fleet, query);
+}
+
+GpuSet tight_gpus(const Fleet& fleet, NodeSlot slot, const TaskGpuNeed& need) {
+  if (need.is_none()) return {};
+  if (need.is_whole()) return fleet.lowest_idle(slot, need);
+  std::optional<std::size_t> best;
+  const auto before = [](const FleetGpu& a, const FleetGpu& b) {
+    return a.left_mib != b.left_mib ? a.left_mib < b.left_mib : !a.is_idle() && b.is_idle();
+  };
+  for (std::size_t i = 0; i < fleet.node(slot).gpu_count; ++i) {
+    const FleetGpu& gpu = fleet.gpu(slot, i);
+    if (!Fleet::gpu_fits_share(gpu, need)) continue;
+    if (!best || before(gpu, fleet.gpu(slot, *best))) best = i;
+  }
+  COTENANT_ASSERT(best.has_value());
+  return GpuSet::of(*best);
+}
+
+}  // namespace cotenant::core
