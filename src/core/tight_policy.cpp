@@ -57,6 +57,8 @@ std::optional<PlacementChoice> choose_node(const Fleet& fleet, const PlacementQu
 }  // namespace
 
 std::optional<PlacementChoice> choose_tight(const Fleet& fleet, const PlacementQuery& query) {
+  // Registration lets no need through that mixes; placement must not guess when one comes.
+  COTENANT_ASSERT(!(query.need.gpu.is_shared() && query.need.gpu.is_whole()));
   return query.need.gpu.is_shared() ? choose_share(fleet, query) : choose_node(fleet, query);
 }
 
