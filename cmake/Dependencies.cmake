@@ -3,6 +3,7 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(Boost 1.81 REQUIRED) # header-only use; Boost.JSON is compiled into codec/json.cpp
+find_package(OpenSSL 3 REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(yaml-cpp REQUIRED)

@@ -1,25 +1,43 @@
 #!/usr/bin/env python3
 """What the demo checks, asked of the ECS API itself.
 
-usage: demo-facts.py ENDPOINT gpus       one line a GPU: id, mode, MiB left, MiB in all, containers
-       demo-facts.py ENDPOINT containers one line a running container: family, name, runtime id, GPU
+usage: demo-facts.py SOCKET gpus       one line a GPU: id, mode, MiB left, MiB in all, containers
+       demo-facts.py SOCKET containers one line a running container: family, name, runtime id, GPU
+
+SOCKET is the installation's api.sock: on it nothing needs to be signed.
 """
+import http.client
 import json
+import socket
 import sys
-import urllib.request
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=10)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
 
 
 def call(endpoint, operation, **members):
-    request = urllib.request.Request(
-        endpoint + "/",
-        data=json.dumps(members).encode(),
-        headers={
+    connection = UnixConnection(endpoint)
+    connection.request(
+        "POST",
+        "/",
+        json.dumps(members),
+        {
             "Content-Type": "application/x-amz-json-1.1",
             "X-Amz-Target": "AmazonEC2ContainerServiceV20141113." + operation,
         },
     )
-    with urllib.request.urlopen(request, timeout=10) as reply:
-        return json.load(reply)
+    reply = connection.getresponse()
+    if reply.status != 200:
+        sys.exit(f"{operation}: {reply.status} {reply.read().decode()}")
+    return json.load(reply)
 
 
 def gpus(endpoint):

@@ -72,7 +72,7 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-facts() { python3 scripts/demo-facts.py "$COTENANT_ENDPOINT" "$1"; }
+facts() { python3 scripts/demo-facts.py "$work/run/api.sock" "$1"; }
 
 # ---- The engine
 
@@ -113,6 +113,8 @@ for port in 8484, 0:
         print(listener.getsockname()[1])
         break')
 export COTENANT_ENDPOINT=http://127.0.0.1:$port
+# Every AWS SDK and CLI, and cotenant's own, signs with what this file holds.
+export AWS_SHARED_CREDENTIALS_FILE=$work/data/credentials
 up=(up --listen "127.0.0.1:$port" --data-dir "$work/data" --run-dir "$work/run"
   --simulate-gpus 2xL4 --docker-host "$DOCKER_HOST")
 show "cotenant ${up[*]} &"

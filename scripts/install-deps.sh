@@ -18,6 +18,7 @@ build|python3|fn:has_python|generates the API tables
 build|libboost1.81-dev|dpkg|Boost headers (Asio, Beast, JSON)
 build|libexpected-dev|dpkg|tl::expected
 build|libfmt-dev|dpkg|text formatting
+build|libssl-dev|dpkg|TLS, signatures
 build|libsqlite3-dev|dpkg|the embedded store
 build|libcli11-dev|dpkg|the command line
 build|libyaml-cpp-dev|dpkg|reads CDI specs

@@ -11,6 +11,8 @@ inline constexpr std::size_t kRequestBodyBytes = 1024 * 1024;
 inline constexpr std::size_t kRequestHeaderBytes = 64 * 1024;
 inline constexpr std::size_t kAgentFrameBytes = 8 * 1024 * 1024;
 inline constexpr std::size_t kHttpConnections = 1024;
+// Agents, and the streams that they and clients open beside.
+inline constexpr std::size_t kWebSockets = 8192;
 inline constexpr std::size_t kJsonDepth = 32;
 
 // core_loop: requests that wait; a full queue answers ThrottlingException.
@@ -57,6 +59,12 @@ inline constexpr std::int64_t kWholeGpusMax = 64;
 // A unix socket's address holds 108 bytes, and NVIDIA's MPS daemon makes its sockets below
 // <run dir>/mps/<8 digits>/pipe: about 75 characters are left for that folder, 57 for the run folder.
 inline constexpr std::size_t kRunDirChars = 57;
+
+// Join tokens: enough for a roll-out, and none for ever.
+inline constexpr std::int64_t kJoinTokenSecondsMin = 60;
+inline constexpr std::int64_t kJoinTokenSecondsMax = std::int64_t{365} * 24 * 3600;
+inline constexpr std::size_t kJoinTokens = 1000;
+inline constexpr std::size_t kAgentKeys = 20000;
 
 // Sizes of the cluster.
 inline constexpr std::size_t kClusters = 1000;

@@ -16,6 +16,16 @@ std::string_view error_name(ErrorCode code) {
       return "ConflictException";
     case ErrorCode::kAccessDenied:
       return "AccessDeniedException";
+    case ErrorCode::kMissingAuthenticationToken:
+      return "MissingAuthenticationTokenException";
+    case ErrorCode::kIncompleteSignature:
+      return "IncompleteSignatureException";
+    case ErrorCode::kInvalidSignature:
+      return "InvalidSignatureException";
+    case ErrorCode::kUnrecognizedClient:
+      return "UnrecognizedClientException";
+    case ErrorCode::kExpiredToken:
+      return "ExpiredTokenException";
     case ErrorCode::kLimitExceeded:
       return "LimitExceededException";
     case ErrorCode::kThrottling:

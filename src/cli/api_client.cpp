@@ -4,8 +4,10 @@
 
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 
 #include "cli/exit_code.h"
+#include "net/endpoint.h"
 #include "net/http_client.h"
 
 namespace cotenant::cli {
@@ -26,9 +28,22 @@ base::Error server_error(const ports::HttpResponse& response) {
 }  // namespace
 
 base::Result<ApiClient> ApiClient::create(const ClientOptions& options) {
-  auto http = net::make_http_client(options.endpoint);
+  ClientOptions resolved = options;
+  resolved.endpoint = find_endpoint(options);
+  auto endpoint = net::parse_endpoint(resolved.endpoint);
+  if (!endpoint) return base::fail(endpoint.error());
+  net::HttpClientOptions http_options;
+  http_options.ca_certificate = options.ca_certificate;
+  auto http = net::make_http_client(resolved.endpoint, std::move(http_options));
   if (!http) return base::fail(http.error());
-  return ApiClient(options, std::move(*http));
+  std::optional<Signer> signer;
+  if (endpoint->kind == net::Endpoint::Kind::kTcp) {
+    auto found = find_signer(resolved);
+    if (!found) return base::fail(found.error());
+    signer = std::move(*found);
+  }
+  return ApiClient(std::move(resolved), std::move(signer), endpoint->host_header(),
+                   std::move(*http));
 }
 
 base::Result<codec::Json> ApiClient::call(const std::string& operation, codec::Json body) const {
@@ -42,6 +57,10 @@ base::Result<codec::Json> ApiClient::call(const std::string& operation, codec::J
   request.headers = {{"Content-Type", "application/x-amz-json-1.1"},
                      {"X-Amz-Target", own ? operation : kEcsPrefix + operation}};
   request.body = body.dump();
+  if (signer_) {
+    request.headers.push_back({"Host", host_});
+    net::sign_sigv4(request, signer_->credentials, signer_->region, "ecs", std::time(nullptr));
+  }
   auto response = http_->send(request, kTimeout);
   if (!response) {
     return base::fail(
@@ -55,7 +74,15 @@ base::Result<codec::Json> ApiClient::call(const std::string& operation, codec::J
       fmt::print(stderr, "warning: {}\n", header.value);
     }
   }
-  if (response->status != 200) return base::fail(server_error(*response));
+  if (response->status != 200) {
+    base::Error error = server_error(*response);
+    if (!signer_ && error.message.rfind("MissingAuthenticationToken", 0) == 0) {
+      error.message +=
+          "; name the key pair with --credentials or AWS_SHARED_CREDENTIALS_FILE, or "
+          "run as the user who runs cotenant";
+    }
+    return base::fail(std::move(error));
+  }
   return codec::Json::parse(response->body);
 }
 

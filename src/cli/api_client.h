@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "cli/client_endpoint.h"
 #include "cli/options.h"
 #include "codec/json.h"
 #include "ports/http.h"
@@ -14,7 +16,7 @@ namespace cotenant::cli {
 
 class ApiClient {
  public:
-  // Errors: kInvalidParameter, the endpoint is no http:// or unix:// URL.
+  // Errors: kInvalidParameter, the endpoint is no http:// or unix:// URL; those of find_signer().
   static base::Result<ApiClient> create(const ClientOptions& options);
 
   // An ECS operation ("RunTask") or one of cotenant's own ("Cotenant.DescribeGpus"); `cluster` is
@@ -30,10 +32,16 @@ class ApiClient {
   const ClientOptions& options() const { return options_; }
 
  private:
-  ApiClient(ClientOptions options, std::shared_ptr<ports::HttpClient> http)
-      : options_(std::move(options)), http_(std::move(http)) {}
+  ApiClient(ClientOptions options, std::optional<Signer> signer, std::string host,
+            std::shared_ptr<ports::HttpClient> http)
+      : options_(std::move(options)),
+        signer_(std::move(signer)),
+        host_(std::move(host)),
+        http_(std::move(http)) {}
 
   ClientOptions options_;
+  std::optional<Signer> signer_;  // none on a unix socket
+  std::string host_;              // what the signature covers
   std::shared_ptr<ports::HttpClient> http_;
 };
 

@@ -1,7 +1,6 @@
 #include "cli/app.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <functional>
 
 #include "base/limits.h"
@@ -23,14 +22,6 @@ constexpr const char* kDescription =
 constexpr const char* kFooter =
     "Exit codes: 0 done; 1 refused, stderr says why; 2 the command line is wrong; 3 no control plane "
     "answers.\nDOCKER_HOST names the container engine where --docker-host is not given.";
-
-constexpr const char* kDefaultEndpoint = "http://127.0.0.1:8484";
-
-std::string default_endpoint() {
-  const char* from_environment = std::getenv("COTENANT_ENDPOINT");
-  const bool set = from_environment != nullptr && *from_environment != '\0';
-  return set ? from_environment : kDefaultEndpoint;
-}
 
 // A folder's path that is not empty: an unset shell variable must not mean the working folder.
 std::string check_folder(const std::string& path) {
@@ -56,14 +47,26 @@ struct AllOptions {
   RunOptions run;
   StopOptions stop;
   DownOptions down;
+  TokenOptions token;
   bool ps_all = false;
   std::string output = "table";
   bool verbose = false;
 };
 
 void add_control_plane_options(CLI::App* verb, NodeOptions& options) {
-  verb->add_option("--listen", options.listen, "ADDRESS:PORT of the API, loopback only for now")
+  verb->add_option("--listen", options.listen,
+                   "ADDRESS:PORT of the API; off loopback it needs --auth sigv4 and TLS")
       ->capture_default_str();
+  verb->add_option(
+          "--auth", options.auth,
+          "sigv4: callers sign with a key pair of <data dir>/credentials; off: loopback only")
+      ->check(CLI::IsMember({"sigv4", "off"}))
+      ->capture_default_str();
+  verb->add_option("--tls-certificate", options.tls_certificate,
+                   "PEM file with the API's certificate and its chain");
+  verb->add_option("--tls-key", options.tls_key, "PEM file with its key");
+  verb->add_flag("--allow-plain-http", options.allow_plain_http,
+                 "listen off loopback without TLS: the network itself must be private");
   verb->add_option("--region", options.region, "the region in ARNs")
       ->check(check_region)
       ->capture_default_str();
@@ -97,7 +100,20 @@ void add_folder_options(CLI::App* verb, NodeOptions& options) {
 void add_client_options(CLI::App* verb, AllOptions& all) {
   verb->add_option(
       "--endpoint", all.client.endpoint,
-      "the control plane; by default COTENANT_ENDPOINT, else " + std::string(kDefaultEndpoint));
+      "the control plane; by default COTENANT_ENDPOINT, else this machine's own by its "
+      "unix socket, else http://127.0.0.1:8484");
+  verb->add_option("--data-dir", all.client.data_dir,
+                   "the one that `up` was given, on this machine")
+      ->check(check_folder)
+      ->capture_default_str();
+  verb->add_option("--credentials", all.client.credentials,
+                   "a credentials file; by default AWS_SHARED_CREDENTIALS_FILE, else "
+                   "<data dir>/credentials");
+  verb->add_option("--ca-certificate", all.client.ca_certificate,
+                   "PEM file: who has signed an https endpoint's certificate; by default the "
+                   "system's authorities");
+  verb->add_option("--region", all.client.region, "for signatures; by default the credentials' own")
+      ->check(check_region);
   verb->add_option("--cluster", all.client.cluster, "the cluster's name")->capture_default_str();
   verb->add_option("--output", all.output, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
@@ -123,9 +139,14 @@ void add_node_verbs(CLI::App& app, AllOptions& all, const Composition& compositi
   CLI::App* agent =
       add_node_verb(app, all, Role::kAgent, "agent", "Run the agent only, on a machine with GPUs",
                     composition, chosen);
-  agent->add_option("--server", all.node.server_url, "the control plane, http://ADDRESS:PORT")
+  agent->add_option("--server", all.node.server_url, "the control plane, https://ADDRESS:PORT")
       ->required();
   agent->add_option("--cluster", all.node.cluster, "the cluster to join")->capture_default_str();
+  agent->add_option("--ca-certificate", all.node.ca_certificate,
+                    "PEM file: who has signed an https control plane's certificate; by default the "
+                    "system's authorities");
+  agent->add_option("--join-token-file", all.node.join_token_file,
+                    "a file with what `cotenant token create` printed; needed until it has joined");
 
   CLI::App* down = app.add_subcommand("down", "End cotenant here and remove all that `up` left");
   down->add_option("--data-dir", all.down.data_dir, "the one that `up` was given")
@@ -134,6 +155,31 @@ void add_node_verbs(CLI::App& app, AllOptions& all, const Composition& compositi
   down->add_option("--docker-host", all.down.docker_host, "by default the one that `up` used");
   down->add_flag("--keep-data", all.down.keep_data, "keep the data folder");
   down->callback([&] { chosen = [&] { return down_verb(all.down, composition); }; });
+}
+
+void add_token_verbs(CLI::App& app, AllOptions& all, Verb& chosen) {
+  CLI::App* token = app.add_subcommand("token", "Make, list and revoke what agents join with");
+  token->require_subcommand(1);
+  const auto add = [&](const char* name, const char* description, std::function<int()> verb) {
+    CLI::App* sub = token->add_subcommand(name, description);
+    add_client_options(sub, all);
+    sub->callback([&chosen, verb = std::move(verb)] { chosen = verb; });
+    return sub;
+  };
+  add("create", "Make a token; it is printed this once",
+      [&all] { return token_create_verb(all.client, all.token); })
+      ->add_option("--expires-in", all.token.expires_in_s, "seconds that it is good for")
+      ->check(CLI::Range(base::limits::kJoinTokenSecondsMin, base::limits::kJoinTokenSecondsMax))
+      ->capture_default_str();
+  add("list", "Show the tokens", [&all] { return token_list_verb(all.client); });
+  add("revoke", "End a token; who has joined with it stays",
+      [&all] { return token_revoke_verb(all.client, all.token); })
+      ->add_option("id", all.token.id, "the token's id")
+      ->required();
+  add("forget", "End an agent's own key: it must join anew, with a token",
+      [&all] { return token_forget_verb(all.client, all.token); })
+      ->add_option("instance", all.token.id, "the container instance's id or ARN")
+      ->required();
 }
 
 void add_client_verbs(CLI::App& app, AllOptions& all, Verb& chosen) {
@@ -167,6 +213,8 @@ void add_client_verbs(CLI::App& app, AllOptions& all, Verb& chosen) {
     chosen = [&] { return stop_verb(all.client, all.stop); };
   });
 
+  add_token_verbs(app, all, chosen);
+
   CLI::App* gpus = app.add_subcommand("gpus", "Show each GPU: mode, memory, containers");
   add_client_options(gpus, all);
   gpus->callback([&] { chosen = [&] { return gpus_verb(all.client); }; });
@@ -194,8 +242,6 @@ int run_app(int argc, char** argv, const Composition& composition) {
   }
   if (all.verbose) base::log::set_level(base::log::Level::kDebug);
   all.client.json = all.output == "json";
-  // Not by the parser's own means: it would let the variable win over the option.
-  if (all.client.endpoint.empty()) all.client.endpoint = default_endpoint();
   return chosen();
 }
 

@@ -9,5 +9,9 @@ int run_verb(const ClientOptions& client, const RunOptions& options);
 int ps_verb(const ClientOptions& client, bool all);
 int stop_verb(const ClientOptions& client, const StopOptions& options);
 int gpus_verb(const ClientOptions& client);
+int token_create_verb(const ClientOptions& client, const TokenOptions& options);
+int token_list_verb(const ClientOptions& client);
+int token_revoke_verb(const ClientOptions& client, const TokenOptions& options);
+int token_forget_verb(const ClientOptions& client, const TokenOptions& options);
 
 }  // namespace cotenant::cli

@@ -147,6 +147,7 @@ base::Status remove_if_empty(const std::string& folder) {
 
 base::Status remove_run_folder(const std::string& run_dir) {
   std::error_code ignored;
+  fs::remove(api_socket_path(run_dir), ignored);
   for (const char* name : {"mps", "gpusim", "gpusimd.pid", "gpusimd.spec", "gpusimd.log"}) {
     fs::remove_all(fs::path(run_dir) / name, ignored);
   }
@@ -161,6 +162,11 @@ base::Status remove_data_folder(const std::string& data_dir) {
   for (const char* name : kDataFiles) fs::remove(fs::path(data_dir) / name, ignored);
   for (const std::string& name : agent::AgentState::file_names()) {
     fs::remove(fs::path(data_dir) / name, ignored);
+  }
+  for (const std::string& path :
+       {credentials_path(data_dir), agents_path(data_dir), agent_key_path(data_dir)}) {
+    fs::remove(path, ignored);
+    fs::remove(path + ".new", ignored);
   }
   return remove_if_empty(data_dir);
 }

@@ -75,6 +75,22 @@ std::string absolute_program(const std::string& name) {
   return name.find('/') == std::string::npos ? name : absolute_path(name);
 }
 
+std::string credentials_path(const std::string& data_dir) {
+  return data_dir + "/credentials";
+}
+
+std::string agents_path(const std::string& data_dir) {
+  return data_dir + "/agents.json";
+}
+
+std::string agent_key_path(const std::string& data_dir) {
+  return data_dir + "/agent.key";
+}
+
+std::string api_socket_path(const std::string& run_dir) {
+  return run_dir + "/api.sock";
+}
+
 std::string pid_file_path(const Installation& installation, Role role) {
   return fmt::format("{}/{}.pid", installation.run_dir, role_name(role));
 }

@@ -2,8 +2,9 @@
 // remembers of how it was started, so that `down` needs no flags but --data-dir.
 //
 // Files: <data dir>/cotenant.db (the store), <data dir>/agent.json (the agent's identity), lock
-// files beside both, <data dir>/node-<role>.json (this), <run dir>/<role>.pid, <run dir>/mps/, <run
-// dir>/gpusim/.
+// files beside both, <data dir>/node-<role>.json (this), <data dir>/credentials (the API's key pairs),
+// <data dir>/agents.json (join tokens and agents' keys, as hashes), <data dir>/agent.key (this
+// agent's), <run dir>/<role>.pid, <run dir>/api.sock (the API), <run dir>/mps/, <run dir>/gpusim/.
 #pragma once
 
 #include <optional>
@@ -39,6 +40,10 @@ std::string absolute_path(const std::string& path);
 // The same for a program or a library: a bare name is looked up by the system and stays as it is.
 std::string absolute_program(const std::string& name);
 
+std::string credentials_path(const std::string& data_dir);
+std::string agents_path(const std::string& data_dir);
+std::string agent_key_path(const std::string& data_dir);
+std::string api_socket_path(const std::string& run_dir);
 std::string pid_file_path(const Installation& installation, Role role);
 
 // Makes both folders (0700 and 0755: MPS clients of other users pass through the run folder).

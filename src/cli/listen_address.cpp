@@ -6,9 +6,11 @@
 
 namespace cotenant::cli {
 
-std::string ListenAddress::url() const {
+std::string ListenAddress::url(bool is_tls) const {
+  const char* const scheme = is_tls ? "https" : "http";
   const bool v6 = host.find(':') != std::string::npos;
-  return v6 ? fmt::format("http://[{}]:{}", host, port) : fmt::format("http://{}:{}", host, port);
+  return v6 ? fmt::format("{}://[{}]:{}", scheme, host, port)
+            : fmt::format("{}://{}:{}", scheme, host, port);
 }
 
 base::Result<ListenAddress> parse_listen_address(const std::string& text) {

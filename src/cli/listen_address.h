@@ -12,7 +12,7 @@ struct ListenAddress {
   std::string host;
   std::uint16_t port = 0;
 
-  std::string url() const;
+  std::string url(bool is_tls = false) const;
 };
 
 // Errors: kInvalidParameter.

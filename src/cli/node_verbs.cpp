@@ -2,18 +2,23 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "agent/agent_loop.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "cli/agent_key.h"
 #include "cli/api_client.h"
+#include "cli/credentials_file.h"
 #include "cli/exit_code.h"
 #include "cli/installation.h"
 #include "cli/listen_address.h"
@@ -60,6 +65,16 @@ class StopSignals {
   sigset_t before_{};
 };
 
+// Each agent and each client is a file descriptor, and the usual soft limit is 1024. A limit of the
+// administrator (the hard one) stays.
+void raise_file_limit() {
+  constexpr rlim_t kFiles = 65536;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= kFiles) return;
+  files.rlim_cur = std::min(files.rlim_max, kFiles);
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
 // The agent half: its ports, its connection and its loop, in the order in which they depend on each
 // other.
 struct AgentHalf {
@@ -81,14 +96,16 @@ base::Result<AgentHalf> start_agent(const NodeOptions& options, const Installati
   half.driver = composition.make_gpu_driver(installation.nvml_library);
   half.wiring = composition.make_gpu_wiring(installation.cdi_dir);
   half.mps = composition.make_mps_control(mps_options(installation));
-  auto sockets = net::WebSocketClient::create();
+  auto sockets = net::WebSocketClient::create(options.ca_certificate);
   if (!sockets) return base::fail(sockets.error());
   half.sockets = std::move(*sockets);
 
   agent::AgentOptions agent_options;
-  agent_options.connect = [client = half.sockets.get(),
-                           server_url](std::shared_ptr<ports::WebSocketListener> listener) {
-    return client->connect(server_url, "/agent/v1", std::move(listener));
+  // Filled in before the agent starts: its id is known only once it has opened its data folder.
+  const auto headers = std::make_shared<std::vector<ports::HttpHeader>>();
+  agent_options.connect = [client = half.sockets.get(), server_url,
+                           headers](std::shared_ptr<ports::WebSocketListener> listener) {
+    return client->connect(server_url, "/agent/v1", std::move(listener), {}, *headers);
   };
   agent_options.link.server = server_url;
   agent_options.cluster = options.cluster;
@@ -100,6 +117,10 @@ base::Result<AgentHalf> start_agent(const NodeOptions& options, const Installati
                                     {*half.runtime, *half.driver, *half.mps, *half.wiring});
   if (!agent) return base::fail(agent.error());
   half.agent = std::move(*agent);
+  auto shown =
+      agent_headers(installation.data_dir, half.agent->instance_id(), options.join_token_file);
+  if (!shown) return base::fail(shown.error());
+  *headers = std::move(*shown);
   if (auto status = half.agent->start(); !status) return base::fail(status.error());
   return half;
 }
@@ -109,7 +130,31 @@ base::Result<std::unique_ptr<server::ControlPlane>> start_control_plane(
     const Composition& composition) {
   auto store = composition.open_store(installation.data_dir);
   if (!store) return base::fail(store.error());
-  server::ControlPlaneOptions plane{listen.host, listen.port, options.region, options.account_id};
+  server::ControlPlaneOptions plane;
+  plane.address = listen.host;
+  plane.port = listen.port;
+  plane.region = options.region;
+  plane.account_id = options.account_id;
+  plane.must_sign = options.auth != "off";
+  plane.allow_plain_http = options.allow_plain_http;
+  plane.tls_certificate = options.tls_certificate;
+  plane.tls_key = options.tls_key;
+  plane.agents_file = agents_path(installation.data_dir);
+  plane.unix_socket = api_socket_path(installation.run_dir);
+  if (plane.must_sign) {
+    const std::string path = credentials_path(installation.data_dir);
+    auto profiles = load_or_create_credentials(path, options.region);
+    if (!profiles) return base::fail(profiles.error());
+    for (const auto& [name, profile] : *profiles) {
+      plane.secrets[profile.credentials.access_key_id] = profile.credentials.secret_access_key;
+      if (!profile.region.empty() && profile.region != options.region) {
+        base::log::warn(
+            "{}: profile [{}] has region {}, but --region is {}: clients that go by the "
+            "file will be refused",
+            path, name, profile.region, options.region);
+      }
+    }
+  }
   return server::ControlPlane::start(plane, std::move(*store), [](const base::Error&) {
     ::kill(::getpid(), StopSignals::kControlPlaneFailed);
   });
@@ -195,14 +240,18 @@ void end_process_after(std::chrono::seconds limit, int exit_code) {
   }).detach();
 }
 
-void announce(const std::optional<std::string>& url, const Installation& installation) {
+void announce(const std::optional<std::string>& url, const NodeOptions& options,
+              const Installation& installation) {
   if (url) {
     fmt::print("cotenant {} is ready on {}\n", kVersion, *url);
     fmt::print("  data folder {}, run folder {}\n", installation.data_dir, installation.run_dir);
-    fmt::print(
-        "  AWS SDKs and CLI: endpoint {}, any region, any credentials (signatures are not "
-        "checked yet)\n",
-        *url);
+    if (options.auth == "off") {
+      fmt::print("  AWS SDKs and CLI: endpoint {}, region {}, any credentials (--auth off)\n", *url,
+                 options.region);
+    } else {
+      fmt::print("  AWS SDKs and CLI: endpoint {}, region {}, AWS_SHARED_CREDENTIALS_FILE={}\n",
+                 *url, options.region, credentials_path(installation.data_dir));
+    }
   } else {
     fmt::print("cotenant {} agent is running\n", kVersion);
   }
@@ -224,6 +273,7 @@ MpsOptions mps_options(const Installation& installation) {
 
 int node_verb(Role role, const NodeOptions& options, const Composition& composition) {
   const StopSignals signals;
+  if (role != Role::kAgent) raise_file_limit();
   auto listen = parse_listen_address(options.listen);
   if (!listen) return refuse(listen.error());
   Installation installation = installation_of(options);
@@ -236,16 +286,19 @@ int node_verb(Role role, const NodeOptions& options, const Composition& composit
     if (!started) return refuse(started.error());
     plane = std::move(*started);
     listen->port = plane->port();
-    url = listen->url();
+    url = listen->url(!options.tls_certificate.empty());
   }
   std::optional<AgentHalf> half;
   if (role != Role::kServer) {
-    auto started = start_node(options, installation, role, url.value_or(options.server_url),
+    // In one process the agent needs no token: it comes by the unix socket.
+    const std::string server_url =
+        plane ? "unix://" + api_socket_path(installation.run_dir) : options.server_url;
+    auto started = start_node(options, installation, role, server_url,
                               url ? std::optional<int>(listen->port) : std::nullopt, composition);
     if (!started) return refuse(started.error());
     half = std::move(*started);
   }
-  announce(url, installation);
+  announce(url, options, installation);
 
   int exit_code = kExitOk;
   while (signals.wait() == StopSignals::kControlPlaneFailed) {

@@ -1,6 +1,7 @@
 // The command line's options, with their defaults.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,19 +13,29 @@ struct NodeOptions {
   std::string run_dir;  // empty: derived from data_dir
   std::string region = "us-east-1";
   std::string account_id = "000000000000";
+  std::string auth = "sigv4";  // or "off"
+  bool allow_plain_http = false;
+  std::string tls_certificate;  // PEM files; both or none
+  std::string tls_key;
 
   // The agent's.
   std::string server_url;  // empty: the control plane in this process
   std::string cluster = "default";
-  std::string docker_host;    // empty: DOCKER_HOST, else /var/run/docker.sock
-  std::string simulate_gpus;  // empty: the machine's own
+  std::string join_token_file;
+  std::string ca_certificate;  // of an https control plane; empty: the system's
+  std::string docker_host;     // empty: DOCKER_HOST, else /var/run/docker.sock
+  std::string simulate_gpus;   // empty: the machine's own
   std::string nvml_library = "libnvidia-ml.so.1";
   std::string mps_control = "nvidia-cuda-mps-control";
   std::string cdi_dir = "/etc/cdi";
 };
 
 struct ClientOptions {
-  std::string endpoint;  // empty: COTENANT_ENDPOINT, else the default address
+  std::string endpoint;  // empty: COTENANT_ENDPOINT, else this machine's own (client_endpoint.h)
+  std::string data_dir = "/var/lib/cotenant";
+  std::string credentials;     // a file; empty: see client_endpoint.h
+  std::string region;          // empty: the credentials file's, else us-east-1
+  std::string ca_certificate;  // empty: the system's
   std::string cluster = "default";
   bool json = false;
 };
@@ -41,6 +52,11 @@ struct StopOptions {
   bool all = false;
   bool wait = false;
   std::string reason;
+};
+
+struct TokenOptions {
+  std::int64_t expires_in_s = 24 * 3600;
+  std::string id;  // of a token, or of an instance
 };
 
 struct DownOptions {

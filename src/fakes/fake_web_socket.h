@@ -22,12 +22,21 @@ class FakeWebSocket final : public ports::WebSocket {
   struct Seen {
     std::vector<std::string> frames;
     std::optional<std::string> close_reason;
+    bool reading = true;  // what the listener wants
   };
 
   void send(std::string text) override {
     const std::lock_guard lock(mutex_);
     if (seen_.close_reason) return;
     seen_.frames.push_back(std::move(text));
+    changed_.notify_all();
+  }
+  // Among the frames, like text.
+  void send_binary(std::string data) override { send(std::move(data)); }
+  std::size_t queued_bytes() const override { return 0; }
+  void set_reading(bool reading) override {
+    const std::lock_guard lock(mutex_);
+    seen_.reading = reading;
     changed_.notify_all();
   }
   void close(std::string reason) override {

@@ -4,7 +4,11 @@
 
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <optional>
 #include <string>
+#include <utility>
+
+#include "net/tls_bridge.h"
 
 namespace cotenant::net {
 
@@ -67,6 +71,29 @@ base::Status BlockingIo::connect(const Endpoint& endpoint) {
     socket_.close(ignored);
   }
   return failure(endpoint, error);
+}
+
+base::Status BlockingIo::secure(const Endpoint& endpoint, const TlsContextPtr& tls) {
+  std::optional<base::Status> outcome;
+  // Our own deadline ends the handshake; the bridge's is only there to end at all.
+  TlsBridgeOptions options{tls, endpoint.host, std::chrono::hours(1)};
+  const ErrorCode error = await([&](auto handler) {
+    auto plain = bridge_tls(nullptr, std::move(socket_), io_.get_executor(), std::move(options),
+                            [&outcome, handler](base::Status status) mutable {
+                              outcome = std::move(status);
+                              handler(ErrorCode());
+                            });
+    if (plain) {
+      socket_ = std::move(*plain);
+    } else {
+      outcome = base::fail(plain.error());
+      handler(ErrorCode());
+    }
+  });
+  if (stopped_ || time_is_up_) return failure(endpoint, error);
+  if (!outcome || *outcome) return error ? failure(endpoint, error) : base::Status();
+  return base::fail(outcome->error().code,
+                    fmt::format("{}: {}", endpoint.text, outcome->error().message));
 }
 
 }  // namespace cotenant::net

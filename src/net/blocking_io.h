@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "net/asio.h"
 #include "net/endpoint.h"
+#include "net/tls.h"
 
 namespace cotenant::net {
 
@@ -56,8 +57,11 @@ class BlockingIo {
     return *outcome;
   }
 
-  // Tries each address of the endpoint. Errors: kUnavailable, kTimeout; also when stopped.
+  // Tries each address of the endpoint; TLS is not its affair. Errors: kUnavailable, kTimeout; also
+  // when stopped.
   base::Status connect(const Endpoint& endpoint);
+  // After it: TLS with that context; socket() is then the plain end. Errors: the same.
+  base::Status secure(const Endpoint& endpoint, const TlsContextPtr& tls);
 
  private:
   using Address = asio::generic::stream_protocol::endpoint;

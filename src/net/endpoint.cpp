@@ -10,7 +10,7 @@
 namespace cotenant::net {
 namespace {
 
-constexpr std::string_view kForms = "want http://host:port or unix:///path";
+constexpr std::string_view kForms = "want http://host:port, https://host:port or unix:///path";
 constexpr std::size_t kUnixPathBytes = sizeof(sockaddr_un{}.sun_path) - 1;
 // RFC 1035: a host name has at most 253 characters.
 constexpr std::size_t kHostChars = 253;
@@ -46,7 +46,7 @@ base::Result<Endpoint> parse_unix(std::string_view text, std::string_view path) 
   return endpoint;
 }
 
-base::Result<Endpoint> parse_http(std::string_view text, std::string_view authority) {
+base::Result<Endpoint> parse_http(std::string_view text, std::string_view authority, bool is_tls) {
   if (!authority.empty() && authority.back() == '/') authority.remove_suffix(1);
   if (authority.find('@') != std::string_view::npos) {
     return refuse(text, "a user name or password in the URL is not supported");
@@ -87,7 +87,8 @@ base::Result<Endpoint> parse_http(std::string_view text, std::string_view author
     }
   }
 
-  endpoint.port = 80;
+  endpoint.is_tls = is_tls;
+  endpoint.port = is_tls ? 443 : 80;
   if (has_port) {
     const char* const last = port_text.data() + port_text.size();
     const auto [end, error] = std::from_chars(port_text.data(), last, endpoint.port);
@@ -105,7 +106,7 @@ std::string Endpoint::host_header() const {
   if (kind == Kind::kUnix) return "localhost";
   const bool is_ipv6 = host.find(':') != std::string::npos;
   const std::string name = is_ipv6 ? fmt::format("[{}]", host) : host;
-  return port == 80 ? name : fmt::format("{}:{}", name, port);
+  return port == (is_tls ? 443 : 80) ? name : fmt::format("{}:{}", name, port);
 }
 
 base::Result<Endpoint> parse_endpoint(std::string_view text) {
@@ -113,9 +114,11 @@ base::Result<Endpoint> parse_endpoint(std::string_view text) {
   constexpr std::string_view kHttps = "https://";
   constexpr std::string_view kUnix = "unix://";
   if (text.substr(0, kUnix.size()) == kUnix) return parse_unix(text, text.substr(kUnix.size()));
-  if (text.substr(0, kHttp.size()) == kHttp) return parse_http(text, text.substr(kHttp.size()));
+  if (text.substr(0, kHttp.size()) == kHttp) {
+    return parse_http(text, text.substr(kHttp.size()), false);
+  }
   if (text.substr(0, kHttps.size()) == kHttps) {
-    return refuse(text, fmt::format("https is not supported yet; {}", kForms));
+    return parse_http(text, text.substr(kHttps.size()), true);
   }
   return refuse(text, kForms);
 }

@@ -31,9 +31,13 @@ constexpr int kInterimAnswers = 16;
 // One exchange on one connection.
 class Call {
  public:
-  Call(const Endpoint& endpoint, const HttpClientOptions& options,
+  Call(const Endpoint& endpoint, const HttpClientOptions& options, const TlsContextPtr& tls,
        const ports::HttpRequest& request, std::stop_token stop)
-      : endpoint_(endpoint), options_(options), request_(request), io_(std::move(stop)) {}
+      : endpoint_(endpoint),
+        options_(options),
+        tls_(tls),
+        request_(request),
+        io_(std::move(stop)) {}
 
   BlockingIo& io() { return io_; }
 
@@ -62,6 +66,7 @@ class Call {
 
   const Endpoint& endpoint_;
   const HttpClientOptions& options_;
+  const TlsContextPtr& tls_;
   const ports::HttpRequest& request_;
   BlockingIo io_;
   beast::flat_buffer buffer_;
@@ -117,6 +122,11 @@ base::Status Call::open() {
   }
   if (auto connected = io_.connect(endpoint_); !connected) {
     return base::fail(std::move(connected).error());
+  }
+  if (tls_ != nullptr) {
+    if (auto secured = io_.secure(endpoint_, tls_); !secured) {
+      return base::fail(std::move(secured).error());
+    }
   }
   const Request message = make_message();
   const ErrorCode error =
@@ -211,13 +221,13 @@ base::Status Call::read_stream(const std::function<void(std::string_view)>& on_d
 
 class Client final : public ports::HttpClient {
  public:
-  Client(Endpoint endpoint, HttpClientOptions options)
-      : endpoint_(std::move(endpoint)), options_(options) {}
+  Client(Endpoint endpoint, HttpClientOptions options, TlsContextPtr tls)
+      : endpoint_(std::move(endpoint)), options_(std::move(options)), tls_(std::move(tls)) {}
 
   base::Result<ports::HttpResponse> send(const ports::HttpRequest& request,
                                          milliseconds timeout) const override {
     try {
-      Call call(endpoint_, options_, request, {});
+      Call call(endpoint_, options_, tls_, request, {});
       call.io().set_deadline(SteadyClock::now() + timeout);
       if (auto opened = call.open(); !opened) return base::fail(std::move(opened).error());
       return call.read_response();
@@ -230,7 +240,7 @@ class Client final : public ports::HttpClient {
                       const std::function<void(std::string_view)>& on_data,
                       std::stop_token stop) const override {
     try {
-      Call call(endpoint_, options_, request, std::move(stop));
+      Call call(endpoint_, options_, tls_, request, std::move(stop));
       call.io().set_deadline(SteadyClock::now() + options_.connect_timeout);
       base::Status outcome = call.open();
       call.io().set_deadline({});
@@ -245,6 +255,7 @@ class Client final : public ports::HttpClient {
  private:
   const Endpoint endpoint_;
   const HttpClientOptions options_;
+  const TlsContextPtr tls_;  // null: plain
 };
 
 }  // namespace
@@ -253,7 +264,13 @@ base::Result<std::unique_ptr<ports::HttpClient>> make_http_client(std::string_vi
                                                                   HttpClientOptions options) {
   base::Result<Endpoint> parsed = parse_endpoint(endpoint);
   if (!parsed) return base::fail(std::move(parsed).error());
-  return std::make_unique<Client>(std::move(*parsed), options);
+  TlsContextPtr tls;
+  if (parsed->is_tls) {
+    auto loaded = load_client_tls(options.ca_certificate);
+    if (!loaded) return base::fail(std::move(loaded).error());
+    tls = std::move(*loaded);
+  }
+  return std::make_unique<Client>(std::move(*parsed), std::move(options), std::move(tls));
 }
 
 }  // namespace cotenant::net

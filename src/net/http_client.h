@@ -1,4 +1,5 @@
-// The HTTP/1.1 client: ports::HttpClient for "http://host:port" and "unix:///path".
+// The HTTP/1.1 client: ports::HttpClient for "http://host:port", "https://host:port" and
+// "unix:///path".
 //
 // Any thread; each call opens a connection of its own and closes it. Errors, with the request and
 // the endpoint in the message:
@@ -15,6 +16,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/limits.h"
@@ -27,6 +29,7 @@ struct HttpClientOptions {
   std::chrono::milliseconds connect_timeout{5000};  // of stream(); send() has its own time limit
   std::size_t header_bytes = base::limits::kRequestHeaderBytes;
   std::size_t body_bytes = std::size_t{16} * 1024 * 1024;  // of send()
+  std::string ca_certificate;  // a PEM file, for https; empty: the system's
 };
 
 base::Result<std::unique_ptr<ports::HttpClient>> make_http_client(std::string_view endpoint,

@@ -5,12 +5,16 @@
 // must not block. Requests of one connection are handed over one at a time, in order (pipelining
 // waits). Ownership: the handler must outlive the server. Responders and WebSockets may outlive it:
 // they then do nothing. Errors, each with a JSON body {"__type", "message"}: 400 malformed (closes
-// the connection), 404 refused upgrade, 413 body and 431 header too large, 417 unknown Expect, 500
+// the connection), 413 body and 431 header too large, 417 unknown Expect, 500
 // the handler threw, dropped the responder or gave an impossible response, 503 too many
 // connections. A connection that is silent for too long is closed without an answer. The response's
 // Content-Length, Transfer-Encoding and Date are set here; "Connection: close" from the handler
-// closes the connection after the response. A listener that upgrade() returned gets no call at all
-// when the WebSocket handshake then fails.
+// closes the connection after the response, and so does a streamed answer. A listener that
+// upgrade() gave gets no call at all when the WebSocket handshake then fails.
+//
+// When there are too many connections, a silent or slow one makes room for the newcomer; only when
+// all are at work is the newcomer refused. WebSockets (agents) do not count among the connections,
+// nor do those of the unix socket among those of TCP.
 #pragma once
 
 #include <chrono>
@@ -21,6 +25,7 @@
 
 #include "base/limits.h"
 #include "base/result.h"
+#include "net/tls.h"
 #include "net/websocket_options.h"
 #include "ports/http.h"
 
@@ -30,7 +35,13 @@ struct HttpServerOptions {
   std::string address = "127.0.0.1";  // an IPv4 or IPv6 address
   std::uint16_t port = 0;             // 0: any free one, see port()
   int threads = 2;                    // 1 to 64
+  TlsContextPtr tls;                  // null: plain HTTP
+  // A unix socket to listen on as well, with mode 0600; empty: none. A socket that nobody listens
+  // on is replaced.
+  std::string unix_socket;
+  // Each is lowered to what the process's limit of open files allows.
   std::size_t connections = base::limits::kHttpConnections;
+  std::size_t websockets = base::limits::kWebSockets;
   std::size_t header_bytes = base::limits::kRequestHeaderBytes;
   std::size_t body_bytes = base::limits::kRequestBodyBytes;
   std::chrono::milliseconds idle_timeout{60000};  // until the first byte of the next request

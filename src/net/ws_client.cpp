@@ -13,24 +13,47 @@
 #include "net/blocking_io.h"
 #include "net/http_message.h"
 #include "net/io_runtime.h"
+#include "net/tls_bridge.h"
 #include "net/ws_session.h"
 
 namespace cotenant::net {
 
 using Connected = base::Result<std::shared_ptr<ports::WebSocket>>;
 
-base::Result<std::unique_ptr<WebSocketClient>> WebSocketClient::create() {
+namespace {
+
+// TLS over a connected socket, on the client's threads; blocks until the handshake is done.
+base::Result<StreamSocket> secured(IoRuntime& runtime, StreamSocket socket,
+                                   const Endpoint& endpoint, const TlsContextPtr& tls,
+                                   std::chrono::milliseconds timeout) {
+  auto outcome = std::make_shared<std::promise<base::Status>>();
+  std::future<base::Status> future = outcome->get_future();
+  auto plain = bridge_tls(
+      runtime.sessions(), std::move(socket), asio::any_io_executor(asio::make_strand(runtime.io())),
+      {tls, endpoint.host, timeout},
+      [outcome](base::Status status) { outcome->set_value(std::move(status)); });
+  if (!plain) return plain;
+  if (base::Status status = future.get(); !status) return base::fail(std::move(status).error());
+  return plain;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<WebSocketClient>> WebSocketClient::create(
+    const std::string& ca_certificate) {
+  auto tls = load_client_tls(ca_certificate);
+  if (!tls) return base::fail(std::move(tls).error());
   try {
     return std::unique_ptr<WebSocketClient>(
-        new WebSocketClient(std::make_unique<IoRuntime>(/*threads=*/1)));
+        new WebSocketClient(std::make_unique<IoRuntime>(/*threads=*/1), std::move(*tls)));
   } catch (const std::exception& error) {
     return base::fail(base::ErrorCode::kUnavailable,
                       fmt::format("cannot start a WebSocket client: {}", error.what()));
   }
 }
 
-WebSocketClient::WebSocketClient(std::unique_ptr<IoRuntime> runtime)
-    : runtime_(std::move(runtime)) {}
+WebSocketClient::WebSocketClient(std::unique_ptr<IoRuntime> runtime, TlsContextPtr tls)
+    : runtime_(std::move(runtime)), tls_(std::move(tls)) {}
 
 WebSocketClient::~WebSocketClient() = default;
 
@@ -58,10 +81,21 @@ Connected WebSocketClient::connect(std::string_view endpoint, const std::string&
     StreamSocket socket(asio::any_io_executor(asio::make_strand(runtime_->io())));
     socket.assign(protocol, connecting.socket().release());
 
+    const auto time_left = [deadline] {
+      return std::max(
+          std::chrono::milliseconds(1),
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SteadyClock::now()));
+    };
+    if (parsed->is_tls) {
+      auto plain = secured(*runtime_, std::move(socket), *parsed, tls_, time_left());
+      if (!plain) {
+        return base::fail(plain.error().code,
+                          fmt::format("{}: {}", parsed->text, plain.error().message));
+      }
+      socket = std::move(*plain);
+    }
     WebSocketOptions remaining = options;
-    remaining.handshake_timeout = std::max(
-        std::chrono::milliseconds(1),
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SteadyClock::now()));
+    remaining.handshake_timeout = time_left();
     auto outcome = std::make_shared<std::promise<Connected>>();
     std::future<Connected> future = outcome->get_future();
     const std::weak_ptr<Session> session = open_websocket(

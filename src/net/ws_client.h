@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "net/tls.h"
 #include "net/websocket_options.h"
 #include "ports/http.h"
 
@@ -22,13 +23,15 @@ class IoRuntime;
 
 class WebSocketClient {
  public:
-  // Errors: kUnavailable (no thread).
-  static base::Result<std::unique_ptr<WebSocketClient>> create();
+  // `ca_certificate`: a PEM file, for https endpoints; empty: the system's. Errors: kUnavailable (no
+  // thread), kInvalidParameter (the file).
+  static base::Result<std::unique_ptr<WebSocketClient>> create(
+      const std::string& ca_certificate = "");
   ~WebSocketClient();
   WebSocketClient(const WebSocketClient&) = delete;
   WebSocketClient& operator=(const WebSocketClient&) = delete;
 
-  // Connects to "http://host:port" or "unix:///path" and upgrades there at `target`; `headers` go
+  // Connects to "http(s)://host:port" or "unix:///path" and upgrades there at `target`; `headers` go
   // with the request. options.handshake_timeout covers all of it; `stop` ends it early
   // (kUnavailable). On success the listener gets on_open() (maybe before this returns), on_text()
   // and at last, once, on_closed(); on an error it gets no call. Errors: kInvalidParameter,
@@ -39,9 +42,10 @@ class WebSocketClient {
       const std::vector<ports::HttpHeader>& headers = {}, std::stop_token stop = {});
 
  private:
-  explicit WebSocketClient(std::unique_ptr<IoRuntime> runtime);
+  WebSocketClient(std::unique_ptr<IoRuntime> runtime, TlsContextPtr tls);
 
   std::unique_ptr<IoRuntime> runtime_;
+  const TlsContextPtr tls_;
 };
 
 }  // namespace cotenant::net

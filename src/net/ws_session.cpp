@@ -71,12 +71,19 @@ class ArrivalTime {
 using Transport =
     beast::basic_stream<asio::generic::stream_protocol, asio::any_io_executor, ArrivalTime>;
 
+struct Frame {
+  std::string data;
+  bool is_binary = false;
+};
+
 // What senders and the session share. Bounds are checked here, at send(), so that nothing piles up
 // on the way to the strand.
 struct Outbox {
   std::mutex mutex;
-  std::deque<std::string> frames;
+  std::deque<Frame> frames;
   std::size_t bytes = 0;  // with the one that is being written
+  bool above_mark = false;
+  bool reading = true;  // what the application wants
   bool ended = false;
   bool urgent = false;  // do not send what is queued
   bool wake_posted = false;
@@ -107,7 +114,7 @@ class WsSession final : public Session, public std::enable_shared_from_this<WsSe
   asio::any_io_executor executor() override { return stream_.get_executor(); }
   void shut_down() override;
 
-  void accept(UpgradeRequest request);
+  void accept(UpgradeRequest request, std::shared_ptr<std::atomic<std::size_t>> open);
   void handshake(WebSocketHandshake handshake, HandshakeDone done);
   void pump();
   const std::shared_ptr<Outbox>& outbox() const { return outbox_; }
@@ -149,8 +156,10 @@ class WsSession final : public Session, public std::enable_shared_from_this<WsSe
   asio::cancellation_signal cancel_close_;
   asio::cancellation_signal cancel_ping_;
   beast::flat_buffer buffer_;
-  std::string writing_text_;
+  Frame writing_frame_;
+  std::shared_ptr<std::atomic<std::size_t>> open_count_;
   bool opened_ = false;
+  bool reading_ = false;
   bool writing_ = false;
   bool pinging_ = false;
   bool close_sent_ = false;
@@ -169,25 +178,18 @@ class Handle final : public ports::WebSocket {
         outbox_(session->outbox()),
         options_(session->options()) {}
 
-  void send(std::string text) override {
+  void send(std::string text) override { queue({std::move(text), false}); }
+  void send_binary(std::string data) override { queue({std::move(data), true}); }
+
+  std::size_t queued_bytes() const override {
+    const std::lock_guard lock(outbox_->mutex);
+    return outbox_->bytes;
+  }
+
+  void set_reading(bool reading) override {
     {
       const std::lock_guard lock(outbox_->mutex);
-      if (outbox_->ended) return;
-      if (text.size() > options_.frame_bytes) {
-        outbox_->end(websocket::close_code::too_big,
-                     fmt::format("an outgoing message has {} bytes, the limit is {}", text.size(),
-                                 options_.frame_bytes),
-                     /*at_once=*/true);
-      } else if (outbox_->frames.size() >= options_.queue_frames ||
-                 outbox_->bytes + text.size() > options_.queue_bytes) {
-        outbox_->end(websocket::close_code::policy_error,
-                     fmt::format("the peer reads too slowly: {} bytes in {} messages wait for it",
-                                 outbox_->bytes, outbox_->frames.size()),
-                     /*at_once=*/true);
-      } else {
-        outbox_->bytes += text.size();
-        outbox_->frames.push_back(std::move(text));
-      }
+      if (std::exchange(outbox_->reading, reading) == reading || !reading) return;
       if (std::exchange(outbox_->wake_posted, true)) return;
     }
     wake();
@@ -203,6 +205,32 @@ class Handle final : public ports::WebSocket {
   }
 
  private:
+  void queue(Frame frame) {
+    {
+      const std::lock_guard lock(outbox_->mutex);
+      if (outbox_->ended) return;
+      const std::size_t size = frame.data.size();
+      if (size > options_.frame_bytes) {
+        outbox_->end(websocket::close_code::too_big,
+                     fmt::format("an outgoing message has {} bytes, the limit is {}", size,
+                                 options_.frame_bytes),
+                     /*at_once=*/true);
+      } else if (outbox_->frames.size() >= options_.queue_frames ||
+                 outbox_->bytes + size > options_.queue_bytes) {
+        outbox_->end(websocket::close_code::policy_error,
+                     fmt::format("the peer reads too slowly: {} bytes in {} messages wait for it",
+                                 outbox_->bytes, outbox_->frames.size()),
+                     /*at_once=*/true);
+      } else {
+        outbox_->bytes += size;
+        outbox_->above_mark = outbox_->above_mark || outbox_->bytes >= ports::kStreamHighWaterBytes;
+        outbox_->frames.push_back(std::move(frame));
+      }
+      if (std::exchange(outbox_->wake_posted, true)) return;
+    }
+    wake();
+  }
+
   void wake() {
     sessions_->post(session_, [](WsSession& session) { session.pump(); });
   }
@@ -217,12 +245,12 @@ void WsSession::begin() {
   stream_.read_message_max(options_.frame_bytes);
   stream_.auto_fragment(true);
   stream_.write_buffer_bytes(kWriteFrameBytes);
-  stream_.text(true);
   handshake_deadline_ = SteadyClock::now() + options_.handshake_timeout;
   arm_timer();
 }
 
-void WsSession::accept(UpgradeRequest request) {
+void WsSession::accept(UpgradeRequest request, std::shared_ptr<std::atomic<std::size_t>> open) {
+  open_count_ = std::move(open);
   begin();
   upgrade_ = std::move(request);
   stream_.async_accept(upgrade_, [self = shared_from_this()](ErrorCode error) {
@@ -276,6 +304,12 @@ void WsSession::open() {
 }
 
 void WsSession::read() {
+  {
+    const std::lock_guard lock(outbox_->mutex);
+    // Once ended, what still comes is read whatever the application wants: the peer's close is in it.
+    reading_ = outbox_->reading || outbox_->ended;
+  }
+  if (!reading_) return;
   stream_.async_read_some(
       buffer_, 0,
       asio::bind_cancellation_slot(
@@ -286,10 +320,8 @@ void WsSession::read() {
 void WsSession::on_read(ErrorCode error) {
   if (finished_) return;
   if (error) return finish(describe(error));
-  if (stream_.got_binary()) {
-    end(websocket::close_code::unknown_data, "only text frames are accepted", /*at_once=*/true);
-  }
   if (stream_.is_message_done()) deliver();
+  reading_ = false;  // only now: deliver() may come to pump(), which must not read as well
   read();
 }
 
@@ -301,10 +333,15 @@ void WsSession::deliver() {
   }
   if (!ended) {
     const auto data = buffer_.cdata();
+    const std::string_view message(static_cast<const char*>(data.data()), data.size());
     try {
-      listener_->on_text(std::string_view(static_cast<const char*>(data.data()), data.size()));
+      if (!stream_.got_binary()) {
+        listener_->on_text(message);
+      } else if (!listener_->on_binary(message)) {
+        end(websocket::close_code::unknown_data, "only text frames are accepted", /*at_once=*/true);
+      }
     } catch (...) {
-      base::log::error("net: a WebSocket listener threw in on_text");
+      base::log::error("net: a WebSocket listener threw");
       end(websocket::close_code::internal_error, "the listener failed", /*at_once=*/true);
     }
     arrival().set(SteadyClock::now());
@@ -324,9 +361,15 @@ void WsSession::end(websocket::close_code code, std::string reason, bool at_once
 void WsSession::pump() {
   if (finished_ || !opened_) return;
   bool close_now = false;
+  bool read_on = false;
   {
     const std::lock_guard lock(outbox_->mutex);
     outbox_->wake_posted = false;
+    read_on = (outbox_->reading || outbox_->ended) && !reading_;
+  }
+  if (read_on) read();
+  {
+    const std::lock_guard lock(outbox_->mutex);
     if (outbox_->ended && !close_deadline_) {
       close_deadline_ =
           SteadyClock::now() +
@@ -335,7 +378,7 @@ void WsSession::pump() {
     }
     close_now = outbox_->ended && (outbox_->urgent || (!writing_ && outbox_->frames.empty()));
     if (!close_now && !close_sent_ && !writing_ && !outbox_->frames.empty()) {
-      writing_text_ = std::move(outbox_->frames.front());
+      writing_frame_ = std::move(outbox_->frames.front());
       outbox_->frames.pop_front();
       writing_ = true;
     } else if (!close_now) {
@@ -343,8 +386,9 @@ void WsSession::pump() {
     }
   }
   if (close_now) return send_close();
+  stream_.binary(writing_frame_.is_binary);
   stream_.async_write(
-      asio::buffer(writing_text_),
+      asio::buffer(writing_frame_.data),
       asio::bind_cancellation_slot(
           cancel_write_.slot(),
           [self = shared_from_this()](ErrorCode error, std::size_t) { self->on_written(error); }));
@@ -352,13 +396,26 @@ void WsSession::pump() {
 
 void WsSession::on_written(ErrorCode error) {
   writing_ = false;
+  bool is_drained = false;
   {
     const std::lock_guard lock(outbox_->mutex);
-    outbox_->bytes -= writing_text_.size();
+    outbox_->bytes -= writing_frame_.data.size();
+    is_drained = outbox_->above_mark && outbox_->bytes < ports::kStreamHighWaterBytes / 2;
+    if (is_drained) outbox_->above_mark = false;
+    is_drained = is_drained && !outbox_->ended;
   }
-  writing_text_ = {};
+  writing_frame_ = {};
+  if (finished_) return;
   // A broken connection also fails the pending read, which ends the session with its reason.
-  if (!error) pump();
+  if (error) return reading_ ? void() : finish(describe(error));
+  if (is_drained) {
+    try {
+      listener_->on_drained();
+    } catch (...) {
+      base::log::error("net: a WebSocket listener threw in on_drained");
+    }
+  }
+  pump();
 }
 
 void WsSession::send_close() {
@@ -381,10 +438,14 @@ void WsSession::send_close() {
 void WsSession::ping() {
   if (pinging_ || close_sent_) return;
   pinging_ = true;
-  stream_.async_ping(
-      {}, asio::bind_cancellation_slot(cancel_ping_.slot(), [self = shared_from_this()](ErrorCode) {
-        self->pinging_ = false;
-      }));
+  stream_.async_ping({}, asio::bind_cancellation_slot(
+                             cancel_ping_.slot(), [self = shared_from_this()](ErrorCode error) {
+                               self->pinging_ = false;
+                               const bool is_unseen =
+                                   error && !self->reading_ && !self->close_sent_;
+                               if (is_unseen && !self->finished_)
+                                 self->finish(self->describe(error));
+                             }));
 }
 
 void WsSession::arm_timer() {
@@ -407,6 +468,8 @@ void WsSession::on_timer() {
     }
   } else {
     if (close_deadline_ && now >= *close_deadline_) return finish("no closing handshake in time");
+    // Who does not read cannot tell.
+    if (!reading_ && !close_sent_) arrival().set(now);
     if (now >= arrival().last() + options_.dead_after) {
       return finish(
           fmt::format("dead: nothing was received for {} ms", options_.dead_after.count()));
@@ -446,6 +509,7 @@ std::string WsSession::describe(ErrorCode error) const {
 
 void WsSession::finish(std::string reason, base::ErrorCode code) {
   if (std::exchange(finished_, true)) return;
+  if (open_count_) --*open_count_;
   timer_.cancel();
   // Closing the socket ends the operations that wait for it, but not those that wait inside the
   // stream for each other: with Beast 1.81 a read that must fail the connection and a close that
@@ -478,13 +542,16 @@ void WsSession::finish(std::string reason, base::ErrorCode code) {
 
 void accept_websocket(const std::shared_ptr<SessionRegistry>& sessions, StreamSocket socket,
                       UpgradeRequest request, std::shared_ptr<ports::WebSocketListener> listener,
-                      const WebSocketOptions& options) {
+                      const WebSocketOptions& options,
+                      std::shared_ptr<std::atomic<std::size_t>> open) {
   auto session =
       std::make_shared<WsSession>(sessions, std::move(socket), std::move(listener), options);
   if (!sessions->add(session)) return;
-  asio::dispatch(session->executor(), [session, moved = std::move(request)]() mutable {
-    session->accept(std::move(moved));
-  });
+  ++*open;
+  asio::dispatch(session->executor(),
+                 [session, moved = std::move(request), counter = std::move(open)]() mutable {
+                   session->accept(std::move(moved), std::move(counter));
+                 });
 }
 
 std::weak_ptr<Session> open_websocket(const std::shared_ptr<SessionRegistry>& sessions,

@@ -2,6 +2,7 @@
 // on_closed(); the listener's calls run on its strand.
 #pragma once
 
+#include <atomic>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <functional>
@@ -17,11 +18,13 @@
 namespace cotenant::net {
 
 // Server side: answers the request to upgrade. A bad request is answered 400 or so, and the
-// listener is let go without a call. The socket's executor must be a strand.
+// listener is let go without a call. The socket's executor must be a strand. `open` counts the
+// sessions while they live.
 void accept_websocket(const std::shared_ptr<SessionRegistry>& sessions, StreamSocket socket,
                       boost::beast::http::request<boost::beast::http::string_body> request,
                       std::shared_ptr<ports::WebSocketListener> listener,
-                      const WebSocketOptions& options);
+                      const WebSocketOptions& options,
+                      std::shared_ptr<std::atomic<std::size_t>> open);
 
 struct WebSocketHandshake {
   std::string host;

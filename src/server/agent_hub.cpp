@@ -25,7 +25,8 @@ constexpr std::size_t kWaitingReports = 64;
 class AgentSession final : public ports::WebSocketListener,
                            public std::enable_shared_from_this<AgentSession> {
  public:
-  AgentSession(CommandQueue& loop, AgentHub& hub) : loop_(loop), hub_(hub) {}
+  AgentSession(CommandQueue& loop, AgentHub& hub, std::string allowed_instance)
+      : loop_(loop), hub_(hub), allowed_instance_(std::move(allowed_instance)) {}
 
   void on_open(std::shared_ptr<ports::WebSocket> socket) override {
     const std::lock_guard lock(mutex_);
@@ -82,6 +83,10 @@ class AgentSession final : public ports::WebSocketListener,
           fmt::format("agent protocol {} is not {}; use agents and control planes of the "
                       "same version",
                       hello.protocol, codec::kAgentProtocolVersion));
+    }
+    if (!allowed_instance_.empty() && hello.registration.id != allowed_instance_) {
+      return refuse(fmt::format("hello is instance {}'s, but this connection was let in for {}",
+                                hello.registration.id.substr(0, 64), allowed_instance_));
     }
     instance_id_ = hello.registration.id;
     epoch_ = hello.epoch;
@@ -183,6 +188,7 @@ class AgentSession final : public ports::WebSocketListener,
 
   CommandQueue& loop_;
   AgentHub& hub_;
+  const std::string allowed_instance_;
   std::mutex mutex_;
   std::shared_ptr<ports::WebSocket> socket_;
   bool accepted_ = false;  // the hello
@@ -194,8 +200,8 @@ class AgentSession final : public ports::WebSocketListener,
   std::int64_t revision_ = 0;  // the loop's thread
 };
 
-std::shared_ptr<ports::WebSocketListener> AgentHub::accept() {
-  return std::make_shared<AgentSession>(loop_, *this);
+std::shared_ptr<ports::WebSocketListener> AgentHub::accept(const std::string& instance_id) {
+  return std::make_shared<AgentSession>(loop_, *this, instance_id);
 }
 
 void AgentHub::attach(const core::State& state, const std::string& instance_id,
@@ -205,6 +211,11 @@ void AgentHub::attach(const core::State& state, const std::string& instance_id,
   slot = std::move(session);
   slot->send(codec::ServerDesired{
       slot->next_revision(), true, core::desired_tasks(state, instance_id), {}});
+}
+
+void AgentHub::close(const std::string& instance_id, const std::string& reason) {
+  const auto found = sessions_.find(instance_id);
+  if (found != sessions_.end()) found->second->close(reason);
 }
 
 bool AgentHub::detach(const std::string& instance_id, const AgentSession* session) {

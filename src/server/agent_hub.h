@@ -22,13 +22,15 @@ class AgentHub final : public EffectSink {
  public:
   explicit AgentHub(CommandQueue& loop) : loop_(loop) {}
 
-  // For a WebSocket at /agent/v1.
-  std::shared_ptr<ports::WebSocketListener> accept();
+  // For a WebSocket at /agent/v1 whose agent may speak for this instance only; empty: for any.
+  std::shared_ptr<ports::WebSocketListener> accept(const std::string& instance_id = "");
 
   // On the loop's thread.
   void on_effects(const core::State& state, const core::Effects& effects) override;
   void attach(const core::State& state, const std::string& instance_id,
               std::shared_ptr<AgentSession> session);
+  // Ends the connection of this instance's agent, if there is one.
+  void close(const std::string& instance_id, const std::string& reason);
   // False: it was not attached (its hello was refused, or a newer connection has taken its place).
   bool detach(const std::string& instance_id, const AgentSession* session);
 

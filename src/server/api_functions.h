@@ -26,5 +26,9 @@ Result<ApiReply> describe_container_instances(const ApiContext& context, const J
 
 // cotenant's own.
 Result<ApiReply> describe_gpus(const ApiContext& context, const Json& body);
+Result<ApiReply> create_join_token(const ApiContext& context, const Json& body);
+Result<ApiReply> list_join_tokens(const ApiContext& context, const Json& body);
+Result<ApiReply> revoke_join_token(const ApiContext& context, const Json& body);
+Result<ApiReply> forget_agent(const ApiContext& context, const Json& body);
 
 }  // namespace cotenant::server::api

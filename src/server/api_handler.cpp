@@ -12,7 +12,6 @@
 #include "codec/ecs_response.h"
 #include "codec/gpu_rules.h"
 #include "server/header_text.h"
-#include "server/request_origin.h"
 
 namespace cotenant::server {
 namespace {
@@ -25,6 +24,7 @@ constexpr std::size_t kWorkers = 16;
 constexpr std::string_view kEcsPrefix = "AmazonEC2ContainerServiceV20141113.";
 constexpr std::string_view kOwnPrefix = "Cotenant.";
 constexpr std::size_t kWarningHeaders = 20;
+const base::SystemClock kSystemClock;
 
 ports::HttpResponse json_response(int status, std::string body) {
   ports::HttpResponse response;
@@ -72,10 +72,14 @@ base::Result<Target> find_target(std::string_view header) {
 
 }  // namespace
 
-ApiHandler::ApiHandler(CoreLoop& loop, AgentHub& hub, base::ArnFormat arns)
+ApiHandler::ApiHandler(CoreLoop& loop, AgentHub& hub, base::ArnFormat arns,
+                       const RequestGuard* guard, AgentAccess* agents)
     : loop_(loop),
       hub_(hub),
       arns_(std::move(arns)),
+      open_guard_({}, kSystemClock, nullptr),
+      guard_(guard == nullptr ? open_guard_ : *guard),
+      agents_(agents),
       workers_(kWorkers, base::limits::kQueuedRequests) {}
 
 void ApiHandler::handle(ports::HttpRequest request, ports::HttpResponder respond) {
@@ -87,13 +91,36 @@ void ApiHandler::handle(ports::HttpRequest request, ports::HttpResponder respond
   }
 }
 
-std::shared_ptr<ports::WebSocketListener> ApiHandler::upgrade(const ports::HttpRequest& request) {
-  if (!check_request_origin(request)) return nullptr;
-  return request.target == "/agent/v1" ? hub_.accept() : nullptr;
+void ApiHandler::upgrade(ports::HttpRequest request, ports::HttpUpgradeResponder respond) {
+  const bool queued = workers_.post(
+      [this, request = std::move(request), respond] { respond(answer_upgrade(request)); });
+  if (!queued) {
+    respond(tl::unexpected<ports::HttpResponse>(error_response(
+        {ErrorCode::kThrottling, "too many requests are waiting; try again later"})));
+  }
+}
+
+ports::HttpUpgrade ApiHandler::answer_upgrade(const ports::HttpRequest& request) {
+  const auto refuse = [](int status, const base::Error& error) {
+    ports::HttpResponse response = error_response(error);
+    if (status != 0) response.status = status;
+    return tl::unexpected<ports::HttpResponse>(std::move(response));
+  };
+  if (request.target == "/agent/v1") {
+    auto instance = guard_.check_agent(request);
+    // Whatever its name, a refused agent is told that it is forbidden.
+    const int status = !instance && base::is_client_fault(instance.error().code) ? 403 : 0;
+    if (!instance) return refuse(status, instance.error());
+    return hub_.accept(*instance);
+  }
+  if (auto status = guard_.check_call(request); !status) return refuse(0, status.error());
+  return refuse(
+      404, {ErrorCode::kUnknownOperation, fmt::format("no WebSocket is served at {}",
+                                                      header_text(request.target.substr(0, 128)))});
 }
 
 ports::HttpResponse ApiHandler::answer(const ports::HttpRequest& request) {
-  if (auto status = check_request_origin(request); !status) return error_response(status.error());
+  if (auto status = guard_.check_call(request); !status) return error_response(status.error());
   if (request.method == "GET" && request.target == "/healthz") {
     // A read through the loop: an answer means that the core lives.
     auto alive = loop_.read<bool>([](const core::State&) { return true; });
@@ -124,7 +151,7 @@ ports::HttpResponse ApiHandler::call(const ports::HttpRequest& request) {
     if (!checked) return error_response(codec::with_gpu_documentation(checked.error()));
     warnings = std::move(*checked);
   }
-  auto reply = target->function(ApiContext{loop_, arns_}, *body);
+  auto reply = target->function(ApiContext{loop_, arns_, agents_, &hub_}, *body);
   if (!reply) return error_response(reply.error());
   warnings.insert(warnings.end(), reply->warnings.begin(), reply->warnings.end());
 

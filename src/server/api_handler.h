@@ -1,32 +1,38 @@
 // The HTTP face of the control plane: `POST /` (ECS's JSON 1.1 and cotenant's own calls), `GET
 // /healthz`, and the agents' WebSocket at /agent/v1.
 //
-// Who may talk to it, until authentication is there: requests with a loopback Host and without an
-// Origin header. A browser page therefore cannot, whatever it resolves to.
+// Who may talk to it: request_guard.h.
 #pragma once
 
 #include "base/ids.h"
 #include "ports/http.h"
 #include "server/agent_hub.h"
 #include "server/api_table.h"
+#include "server/request_guard.h"
 #include "server/worker_pool.h"
 
 namespace cotenant::server {
 
 class ApiHandler final : public ports::HttpHandler {
  public:
-  ApiHandler(CoreLoop& loop, AgentHub& hub, base::ArnFormat arns);
+  // Guard null: whoever calls from loopback may (tests). `agents` null: no join tokens here.
+  ApiHandler(CoreLoop& loop, AgentHub& hub, base::ArnFormat arns,
+             const RequestGuard* guard = nullptr, AgentAccess* agents = nullptr);
 
   void handle(ports::HttpRequest request, ports::HttpResponder respond) override;
-  std::shared_ptr<ports::WebSocketListener> upgrade(const ports::HttpRequest& request) override;
+  void upgrade(ports::HttpRequest request, ports::HttpUpgradeResponder respond) override;
 
  private:
+  ports::HttpUpgrade answer_upgrade(const ports::HttpRequest& request);
   ports::HttpResponse answer(const ports::HttpRequest& request);
   ports::HttpResponse call(const ports::HttpRequest& request);
 
   CoreLoop& loop_;
   AgentHub& hub_;
   const base::ArnFormat arns_;
+  const RequestGuard open_guard_;
+  const RequestGuard& guard_;
+  AgentAccess* const agents_;
   WorkerPool workers_;
 };
 

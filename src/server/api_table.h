@@ -16,9 +16,14 @@
 
 namespace cotenant::server {
 
+class AgentAccess;
+class AgentHub;
+
 struct ApiContext {
   CoreLoop& loop;
   const base::ArnFormat& arns;
+  AgentAccess* agents = nullptr;  // null: no join tokens here
+  AgentHub* hub = nullptr;        // as above
 };
 
 struct ApiReply {

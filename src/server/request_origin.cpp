@@ -49,7 +49,7 @@ bool is_loopback_host(std::string_view host) {
   return name == "localhost" || is_loopback_address(name);
 }
 
-base::Status check_request_origin(const ports::HttpRequest& request) {
+base::Status check_request_origin(const ports::HttpRequest& request, bool is_on_loopback) {
   // Whatever its value: an empty Origin still means a browser.
   const bool has_origin = ports::has_header(request.headers, "Origin");
   if (has_origin) {
@@ -58,7 +58,7 @@ base::Status check_request_origin(const ports::HttpRequest& request) {
                       "cotenant's own");
   }
   const std::string_view host = ports::header_value(request.headers, "Host");
-  if (!is_loopback_host(host)) {
+  if (is_on_loopback && !is_loopback_host(host)) {
     return base::fail(
         base::ErrorCode::kAccessDenied,
         fmt::format("Host: '{}' is not a loopback address; call 127.0.0.1 or localhost",

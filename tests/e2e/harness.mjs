@@ -13,10 +13,11 @@ import {after} from 'node:test';
 import {fileURLToPath} from 'node:url';
 
 import * as ecs from '@aws-sdk/client-ecs';
+import {fromIni} from '@aws-sdk/credential-provider-ini';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const BUILD_DIR = path.resolve(process.env.COTENANT_BUILD_DIR ?? path.join(ROOT, 'build'));
-const BINARY = path.join(BUILD_DIR, 'cotenant');
+export const BINARY = path.join(BUILD_DIR, 'cotenant');
 const POLL_MS = 100;
 
 export const IMAGE = 'cotenant/gpu-worker:latest';
@@ -186,7 +187,7 @@ export class Engine {
 // ---- cotenant -------------------------------------------------------------------------------------
 
 // One process of cotenant (up, server or agent) and its log.
-class Daemon {
+export class Daemon {
   #child;
   #exited;
 
@@ -264,6 +265,8 @@ export class Cotenant {
     this.dataDir = path.join(this.folder, 'data');
     this.runDir = path.join(this.folder, 'run');
     this.endpoint = `http://127.0.0.1:${port}`;
+    this.credentialsFile = path.join(this.dataDir, 'credentials');
+    this.apiSocket = path.join(split ? path.join(this.folder, 'server-run') : this.runDir, 'api.sock');
     const listen = ['--listen', `127.0.0.1:${port}`];
     const node = ['--run-dir', this.runDir, '--simulate-gpus', gpus, '--docker-host', engine.host];
     const log = (name) => path.join(this.folder, `${name}.log`);
@@ -271,9 +274,10 @@ export class Cotenant {
       this.agentDataDir = path.join(this.folder, 'agent');
       this.server = new Daemon(
           ['server', ...listen, '--data-dir', this.dataDir, '--run-dir', this.runDirOf(this.dataDir)], log('server'));
+      this.joinTokenFile = path.join(this.folder, 'join-token');
       this.agent = new Daemon(
           ['agent', '--server', this.endpoint, '--cluster', 'default', '--data-dir', this.agentDataDir,
-           ...node],
+           '--join-token-file', this.joinTokenFile, ...node],
           log('agent'));
       this.daemons = [this.server, this.agent];
     } else {
@@ -284,7 +288,8 @@ export class Cotenant {
     this.client = new ecs.ECSClient({
       endpoint: this.endpoint,
       region: 'us-east-1',
-      credentials: {accessKeyId: 'test', secretAccessKey: 'test'},
+      // As AWS_SHARED_CREDENTIALS_FILE does it, but for each installation its own.
+      credentials: fromIni({filepath: this.credentialsFile, profile: 'default', ignoreCache: true}),
       maxAttempts: 1,
     });
   }
@@ -297,9 +302,18 @@ export class Cotenant {
   // Starts what is not running, and waits until the server answers and the agent has joined.
   async up() {
     for (const daemon of this.daemons) {
+      if (daemon === this.agent && this.joinTokenFile && !daemon.running) await this.#makeJoinToken();
       if (!daemon.running) daemon.spawn();
     }
     await this.ready();
+  }
+
+  // Once: an agent that has joined has its own key.
+  async #makeJoinToken() {
+    if (fs.existsSync(this.joinTokenFile)) return;
+    const {stdout} = await this.#until('the server makes a join token',
+        () => run(BINARY, ['token', 'create', '--endpoint', `unix://${this.apiSocket}`]));
+    fs.writeFileSync(this.joinTokenFile, stdout, {mode: 0o600});
   }
 
   // One daemon alone: starts it and waits until the installation is whole again.

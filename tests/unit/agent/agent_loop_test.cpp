@@ -124,6 +124,9 @@ class FakeServer {
       server_.frames_.push_back(std::move(text));
       server_.wake_.notify_all();
     }
+    void send_binary(std::string data) override { send(std::move(data)); }
+    std::size_t queued_bytes() const override { return 0; }
+    void set_reading(bool) override {}
     // As the real one: on_closed comes from another thread.
     void close(std::string reason) override {
       const std::lock_guard lock(server_.mutex_);

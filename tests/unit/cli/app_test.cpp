@@ -31,7 +31,7 @@ Outcome run(std::vector<std::string> arguments) {
 }
 
 const std::vector<std::vector<std::string>> kClientVerbs = {
-    {"run", "a-family"}, {"ps"}, {"stop", "--all"}, {"gpus"}};
+    {"run", "a-family"}, {"ps"}, {"stop", "--all"}, {"gpus"}, {"token", "list"}};
 
 // Nobody listens at either address; the error names the one that was tried.
 TEST(AppTest, TheEndpointOptionWinsOverTheVariable) {
@@ -67,6 +67,10 @@ TEST(AppTest, WrongCommandLines) {
       {{"up", "--account-id", "abc"}, "--account-id"},
       {{"up", "--region", "a b"}, "--region"},
       {{"down", "--data-dir", ""}, "--data-dir"},
+      {{"up", "--auth", "none"}, "--auth"},
+      {{"token"}, "subcommand"},
+      {{"token", "revoke"}, "id"},
+      {{"token", "create", "--expires-in", "59"}, "--expires-in"},
       {{"agent"}, "--server"},
       {{"ps", "--no-such-option"}, "--no-such-option"},
   };

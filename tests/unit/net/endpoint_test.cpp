@@ -23,6 +23,9 @@ TEST(EndpointTest, Accepts) {
       {"http://gpu-1.example", Endpoint::Kind::kTcp, "gpu-1.example", 80, "", "gpu-1.example"},
       {"http://[::1]:65535", Endpoint::Kind::kTcp, "::1", 65535, "", "[::1]:65535"},
       {"http://[fe80::1]", Endpoint::Kind::kTcp, "fe80::1", 80, "", "[fe80::1]"},
+      {"https://gpu-1.example", Endpoint::Kind::kTcp, "gpu-1.example", 443, "", "gpu-1.example"},
+      {"https://h:80", Endpoint::Kind::kTcp, "h", 80, "", "h:80"},
+      {"https://h:8484/", Endpoint::Kind::kTcp, "h", 8484, "", "h:8484"},
       {"unix:///run/docker.sock", Endpoint::Kind::kUnix, "", 0, "/run/docker.sock", "localhost"},
   };
   for (const Case& c : cases) {
@@ -34,6 +37,7 @@ TEST(EndpointTest, Accepts) {
     EXPECT_EQ(endpoint->port, c.port);
     EXPECT_EQ(endpoint->path, c.path);
     EXPECT_EQ(endpoint->text, c.text);
+    EXPECT_EQ(endpoint->is_tls, c.text.rfind("https", 0) == 0);
     EXPECT_EQ(endpoint->host_header(), c.host_header);
   }
 }
@@ -44,10 +48,10 @@ TEST(EndpointTest, RefusesAndSaysWhatWouldBeRight) {
     std::string want;
   };
   const std::vector<Case> cases = {
-      {"", "want http://host:port or unix:///path"},
-      {"127.0.0.1:8484", "want http://host:port or unix:///path"},
-      {"https://127.0.0.1:8484", "https is not supported yet"},
-      {"tcp://127.0.0.1:2375", "want http://host:port or unix:///path"},
+      {"", "want http://host:port, https://host:port or unix:///path"},
+      {"127.0.0.1:8484", "want http://host:port, https://host:port or unix:///path"},
+      {"https://", "the host is missing"},
+      {"tcp://127.0.0.1:2375", "want http://host:port, https://host:port or unix:///path"},
       {"http://", "the host is missing"},
       {"http://:8484", "the host is missing"},
       {"http://host:", "port '': want 1 to 65535"},

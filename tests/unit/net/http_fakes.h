@@ -54,8 +54,12 @@ class FunctionHandler final : public ports::HttpHandler {
   void handle(ports::HttpRequest request, ports::HttpResponder respond) override {
     handle_(std::move(request), std::move(respond));
   }
-  std::shared_ptr<ports::WebSocketListener> upgrade(const ports::HttpRequest& request) override {
-    return upgrade_ ? upgrade_(request) : nullptr;
+  // No listener: 404.
+  void upgrade(ports::HttpRequest request, ports::HttpUpgradeResponder respond) override {
+    auto listener = upgrade_ ? upgrade_(request) : nullptr;
+    if (listener) return respond(std::move(listener));
+    respond(tl::unexpected<ports::HttpResponse>(
+        ports::HttpResponse{404, {}, "no WebSocket at this path", nullptr}));
   }
 
  private:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "http_fakes.h"
+#include "net/connection_table.h"
 #include "raw_socket.h"
 
 namespace cotenant::net {
@@ -519,15 +520,18 @@ TEST(HttpServerTest, StopDoesNotWaitForAPeerThatReadsNothing) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, net_test::kPatience);
 }
 
-TEST(HttpServerTest, ConnectionsBeyondTheLimitAreTold) {
-  FunctionHandler handler(echo);
+TEST(HttpServerTest, ConnectionsBeyondTheLimitAreToldWhenAllAreAtWork) {
+  Parking parking;
+  FunctionHandler handler(parking.handle());
   HttpServerOptions options;
   options.connections = 2;
   const auto server = start(handler, options);
   ASSERT_TRUE(server);
   RawSocket first = RawSocket::connect_tcp(server->port());
   RawSocket second = RawSocket::connect_tcp(server->port());
-  ASSERT_TRUE(net_test::poll_until([&] { return server->connections() == 2; }));
+  ASSERT_TRUE(first.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n"));
+  ASSERT_TRUE(second.send("GET /2 HTTP/1.1\r\nHost: h\r\n\r\n"));
+  ASSERT_TRUE(parking.wait(2));
   RawSocket third = RawSocket::connect_tcp(server->port());
   ASSERT_TRUE(third.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n"));
   EXPECT_TRUE(third.read_until("limit of 2 connections")) << third.received();
@@ -535,10 +539,76 @@ TEST(HttpServerTest, ConnectionsBeyondTheLimitAreTold) {
   third.close();
 
   first.close();
-  ASSERT_TRUE(net_test::poll_until([&] { return server->connections() == 1; }));
+  second.close();
+  for (auto& respond : parking.take()) respond({});
+  ASSERT_TRUE(net_test::poll_until([&] { return server->connections() == 0; }));
   RawSocket fourth = RawSocket::connect_tcp(server->port());
   ASSERT_TRUE(fourth.send("GET /4 HTTP/1.1\r\nHost: h\r\n\r\n"));
-  EXPECT_TRUE(fourth.read_until("GET /4|")) << fourth.received();
+  EXPECT_TRUE(parking.wait(1));
+}
+
+TEST(HttpServerTest, SilentConnectionsMakeRoomOldestFirst) {
+  FunctionHandler handler(echo);
+  HttpServerOptions options;
+  options.connections = 3;
+  const auto server = start(handler, options);
+  ASSERT_TRUE(server);
+  RawSocket silent = RawSocket::connect_tcp(server->port());
+  ASSERT_TRUE(net_test::poll_until([&] { return server->connections() == 1; }));
+  RawSocket served = RawSocket::connect_tcp(server->port());
+  ASSERT_TRUE(served.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n"));
+  ASSERT_TRUE(served.read_until("GET /1|"));
+  RawSocket reading = RawSocket::connect_tcp(server->port());
+  ASSERT_TRUE(reading.send("GET /slow HTTP/1.1\r\n"));
+  ASSERT_TRUE(net_test::poll_until([&] { return server->connections() == 3; }));
+
+  RawSocket newcomer = RawSocket::connect_tcp(server->port());
+  ASSERT_TRUE(newcomer.send("GET /new HTTP/1.1\r\nHost: h\r\n\r\n"));
+  EXPECT_TRUE(newcomer.read_until("GET /new|")) << newcomer.received();
+  EXPECT_EQ(silent.read_to_end(), "");  // closed without a word
+  // Whoever waits between two requests stays while an older one can go.
+  served.clear_received();
+  ASSERT_TRUE(served.send("GET /2 HTTP/1.1\r\nHost: h\r\n\r\n"));
+  EXPECT_TRUE(served.read_until("GET /2|")) << served.received();
+}
+
+TEST(ConnectionTableTest, WhoMakesRoom) {
+  using TimePoint = ConnectionTable::TimePoint;
+  struct Entry {
+    Activity activity;
+    int since_ms;
+  };
+  struct Row {
+    std::string name;
+    std::vector<Entry> entries;
+    int want;  // index, -1: nobody
+  };
+  const int grace = static_cast<int>(kReadingGrace.count());
+  const Row rows[] = {
+      {"none", {}, -1},
+      {"busy ones stay", {{Activity::kBusy, 0}, {Activity::kBusy, 1}}, -1},
+      {"a waiting one", {{Activity::kBusy, 0}, {Activity::kWaiting, 9999}}, 1},
+      {"the oldest waiting one", {{Activity::kWaiting, 5}, {Activity::kWaiting, 3}}, 1},
+      {"waiting before reading", {{Activity::kReading, 0}, {Activity::kWaiting, 9999}}, 1},
+      {"reading for long", {{Activity::kReading, 10000 - grace}, {Activity::kBusy, 0}}, 0},
+      {"reading not for long", {{Activity::kReading, 10001 - grace}}, -1},
+  };
+  for (const Row& row : rows) {
+    ConnectionTable table;
+    // Only keys: sessions that have gone already, so that the answer is known by who is left.
+    std::vector<char> keys(row.entries.size() + 1);
+    const auto key = [&](std::size_t i) { return reinterpret_cast<const HttpSession*>(&keys[i]); };
+    for (std::size_t i = 0; i < row.entries.size(); ++i) {
+      table.note(key(i), {}, row.entries[i].activity,
+                 TimePoint(milliseconds(row.entries[i].since_ms)));
+    }
+    table.take_victim(TimePoint(milliseconds(10000)));
+    const std::size_t left = row.entries.size() - (row.want < 0 ? 0 : 1);
+    EXPECT_EQ(table.size(), left) << row.name;
+    if (row.want < 0) continue;
+    table.remove(key(static_cast<std::size_t>(row.want)));
+    EXPECT_EQ(table.size(), left) << row.name << ": another one went";
+  }
 }
 
 TEST(HttpServerTest, ConcurrentClients) {

@@ -120,6 +120,139 @@ TEST_F(WebSocketTest, EchoesBothWaysInOrder) {
   EXPECT_FALSE(server_side_->out_of_order());
 }
 
+// Takes binary frames; counts what it was told.
+class BinaryListener final : public ports::WebSocketListener {
+ public:
+  void on_open(std::shared_ptr<ports::WebSocket> socket) override {
+    monitor_.update([&] { socket_ = std::move(socket); });
+  }
+  void on_text(std::string_view text) override {
+    monitor_.update([&] { texts_ += std::string(text) + ";"; });
+  }
+  bool on_binary(std::string_view data) override {
+    monitor_.update([&] { data_ += data; });
+    return true;
+  }
+  void on_drained() override {
+    monitor_.update([&] { ++drained_; });
+  }
+  void on_closed(std::string_view) override {
+    monitor_.update([&] { closed_ = true; });
+  }
+
+  std::shared_ptr<ports::WebSocket> socket() {
+    monitor_.wait([&] { return socket_ != nullptr; });
+    return monitor_.read([&] { return socket_; });
+  }
+  bool wait_data(std::size_t size) {
+    return monitor_.wait([&] { return data_.size() >= size; });
+  }
+  bool wait_texts(const std::string& want) {
+    return monitor_.wait([&] { return texts_ == want; });
+  }
+  bool wait_drained() {
+    return monitor_.wait([&] { return drained_ > 0; });
+  }
+  bool wait_closed() {
+    return monitor_.wait([&] { return closed_; });
+  }
+  std::string data() {
+    return monitor_.read([&] { return data_; });
+  }
+  int drained() {
+    return monitor_.read([&] { return drained_; });
+  }
+
+ private:
+  net_test::Monitor monitor_;
+  std::shared_ptr<ports::WebSocket> socket_;
+  std::string texts_;
+  std::string data_;
+  int drained_ = 0;
+  bool closed_ = false;
+};
+
+// A server whose sockets take binary frames, and a client's side of the same kind.
+class BinaryWebSocketTest : public testing::Test {
+ protected:
+  BinaryWebSocketTest() {
+    server_ = std::move(*HttpServer::start({}, handler_));
+    client_ = std::move(*WebSocketClient::create());
+  }
+  std::shared_ptr<ports::WebSocket> connect(const WebSocketOptions& options = {}) {
+    auto socket = client_->connect(fmt::format("http://127.0.0.1:{}", server_->port()), "/exec",
+                                   client_side_, options);
+    EXPECT_TRUE(socket) << socket.error().message;
+    return *socket;
+  }
+
+  const std::shared_ptr<BinaryListener> server_side_ = std::make_shared<BinaryListener>();
+  const std::shared_ptr<BinaryListener> client_side_ = std::make_shared<BinaryListener>();
+  FunctionHandler handler_{
+      [](ports::HttpRequest, const ports::HttpResponder& respond) { respond({}); },
+      [this](const ports::HttpRequest&) { return server_side_; }};
+  std::unique_ptr<HttpServer> server_;
+  std::unique_ptr<WebSocketClient> client_;
+};
+
+TEST_F(BinaryWebSocketTest, BytesOfAllKindsBesideText) {
+  const auto socket = connect();
+  std::string all;
+  for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
+  socket->send("one");
+  socket->send_binary(all);
+  socket->send("two");
+  socket->send_binary("");
+  ASSERT_TRUE(server_side_->wait_texts("one;two;"));
+  ASSERT_TRUE(server_side_->wait_data(256));
+  EXPECT_EQ(server_side_->data(), all);
+  server_side_->socket()->send_binary(all);
+  EXPECT_TRUE(client_side_->wait_data(256));
+}
+
+TEST_F(BinaryWebSocketTest, AReaderThatPausesHoldsTheSenderBackAndNothingIsLost) {
+  const auto socket = connect();
+  const auto reader = server_side_->socket();
+  reader->set_reading(false);
+  const std::string piece(64 * 1024, 'x');
+  std::size_t sent = 0;
+  // One frame may still arrive; then the sockets fill, and then the queue.
+  while (socket->queued_bytes() < ports::kStreamHighWaterBytes) {
+    socket->send_binary(piece);
+    sent += piece.size();
+  }
+  EXPECT_LE(server_side_->data().size(), piece.size());
+  EXPECT_EQ(client_side_->drained(), 0);
+  reader->set_reading(true);
+  EXPECT_TRUE(client_side_->wait_drained());
+  EXPECT_TRUE(server_side_->wait_data(sent));
+  EXPECT_EQ(server_side_->data().size(), sent);
+}
+
+TEST_F(BinaryWebSocketTest, WhoPausesThinksNobodyDeadButSeesWhoIsGone) {
+  WebSocketOptions options;
+  options.ping_interval = milliseconds(20);
+  options.dead_after = milliseconds(60);
+  const auto socket = connect(options);
+  socket->set_reading(false);
+  server_side_->socket()->send("held");
+  // Far more pings than dead_after has room for: each is a write of ours that succeeds.
+  server_side_->socket()->send("back");
+  socket->set_reading(true);
+  EXPECT_TRUE(client_side_->wait_texts("held;back;"));
+  socket->set_reading(false);
+  server_->stop();
+  EXPECT_TRUE(client_side_->wait_closed());
+}
+
+TEST_F(BinaryWebSocketTest, CloseComesThroughAPause) {
+  const auto socket = connect();
+  socket->set_reading(false);
+  socket->close("done");
+  EXPECT_TRUE(client_side_->wait_closed());
+  EXPECT_TRUE(server_side_->wait_closed());
+}
+
 TEST_F(WebSocketTest, FramesUpToTheLimit) {
   server_side_ = std::make_shared<RecordingListener>(
       [](ports::WebSocket& socket, std::string_view text) { socket.send(std::string(text)); });
@@ -415,7 +548,7 @@ TEST_F(WebSocketTest, ConnectErrors) {
       {"bad target", endpoint(), "agent v1", base::ErrorCode::kInvalidParameter, "target"},
       {"nobody listens", at(free_port), "/agent/v1", base::ErrorCode::kUnavailable, "refused"},
       {"refused", endpoint(), "/elsewhere", base::ErrorCode::kProtocol,
-       "/elsewhere: the server answered 404 to the upgrade: {\"__type\""},
+       "/elsewhere: the server answered 404 to the upgrade: no WebSocket at this path"},
       {"silent", at(silent.port()), "/agent/v1", base::ErrorCode::kTimeout, "no handshake in time"},
   };
   WebSocketOptions options;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,22 +28,26 @@ TEST(ApiHandlerTest, AgentsConnectAtTheirPathFromLoopback) {
     std::string name;
     std::string target;
     std::vector<ports::HttpHeader> headers;
-    bool accepted;
+    int status;
   };
   const Row rows[] = {
-      {"an agent", "/agent/v1", {{"Host", "127.0.0.1:8484"}}, true},
-      {"another version", "/agent/v2", {{"Host", "127.0.0.1:8484"}}, false},
-      {"the API's path", "/", {{"Host", "127.0.0.1:8484"}}, false},
-      {"a longer path", "/agent/v1/", {{"Host", "127.0.0.1:8484"}}, false},
-      {"no Host", "/agent/v1", {}, false},
-      {"rebound DNS", "/agent/v1", {{"Host", "evil.example"}}, false},
-      {"a web page", "/agent/v1", {{"Host", "127.0.0.1"}, {"Origin", "http://x"}}, false},
+      {"an agent", "/agent/v1", {{"Host", "127.0.0.1:8484"}}, 101},
+      {"another version", "/agent/v2", {{"Host", "127.0.0.1:8484"}}, 404},
+      {"the API's path", "/", {{"Host", "127.0.0.1:8484"}}, 404},
+      {"a longer path", "/agent/v1/", {{"Host", "127.0.0.1:8484"}}, 404},
+      {"no Host", "/agent/v1", {}, 403},
+      {"rebound DNS", "/agent/v1", {{"Host", "evil.example"}}, 403},
+      {"a web page", "/agent/v1", {{"Host", "127.0.0.1"}, {"Origin", "http://x"}}, 403},
   };
   for (const Row& row : rows) {
     ports::HttpRequest request;
     request.target = row.target;
     request.headers = row.headers;
-    EXPECT_EQ(handler.upgrade(request) != nullptr, row.accepted) << row.name;
+    std::promise<int> status;  // 101: accepted
+    handler.upgrade(request, [&](const ports::HttpUpgrade& answer) {
+      status.set_value(answer ? 101 : answer.error().status);
+    });
+    EXPECT_EQ(status.get_future().get(), row.status) << row.name;
   }
 }
 
