@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "common/text.h"
 #include "common/unix_socket.h"
 
 namespace gpusim {
@@ -49,6 +50,7 @@ Status DriverClient::connect_to(const char* folder, Role role) {
     return status;
   }
   device_count_ = reply.device_count;
+  event_sequence_ = reply.value;
   return Status::kOk;
 }
 
@@ -61,18 +63,29 @@ bool DriverClient::connected() const {
   return fd_ >= 0 && owner_ == getpid();
 }
 
-Status DriverClient::call(Request* request, Reply* reply) {
+Status DriverClient::send(Request* request) {
   if (!connected()) return Status::kDisconnected;
   request->magic = kProtocolMagic;
   request->version = kProtocolVersion;
   request->sequence = ++sequence_;
-  if (send_message(fd_, request, sizeof *request) && receive_message(fd_, reply, sizeof *reply) &&
-      reply->magic == kProtocolMagic && reply->version == kProtocolVersion &&
-      reply->sequence == request->sequence) {
+  if (send_message(fd_, request, sizeof *request)) return Status::kOk;
+  disconnect();
+  return Status::kDisconnected;
+}
+
+Status DriverClient::receive(Reply* reply) {
+  if (!connected()) return Status::kDisconnected;
+  if (receive_message(fd_, reply, sizeof *reply) && reply->magic == kProtocolMagic &&
+      reply->version == kProtocolVersion && reply->sequence == sequence_) {
     return reply->status;
   }
   disconnect();
   return Status::kDisconnected;
+}
+
+Status DriverClient::call(Request* request, Reply* reply) {
+  const Status sent = send(request);
+  return sent == Status::kOk ? receive(reply) : sent;
 }
 
 Status DriverClient::get_device(uint32_t device, DeviceInfo* info) {
@@ -89,6 +102,30 @@ Status DriverClient::get_state(uint32_t device, DeviceState* state) {
   const Status status = call(&request, &reply);
   if (status == Status::kOk) *state = reply.state;
   return status;
+}
+
+Status DriverClient::get_driver(DriverInfo* info) {
+  Request request = make_request(Op::kGetDriver);
+  Reply reply;
+  const Status status = call(&request, &reply);
+  if (status == Status::kOk) *info = reply.driver;
+  return status;
+}
+
+Status DriverClient::get_memory_limit(uint32_t device, const char* cgroup, MemoryLimit* limit) {
+  Request request = make_request(Op::kGetMemoryLimit, device);
+  if (!copy_text(cgroup, request.memory_limit.cgroup, kCgroupTextSize)) return Status::kBadRequest;
+  Reply reply;
+  const Status status = call(&request, &reply);
+  if (status == Status::kOk) *limit = reply.memory_limit;
+  return status;
+}
+
+Status DriverClient::set_memory_limit(uint32_t device, const MemoryLimit& limit) {
+  Request request = make_request(Op::kSetMemoryLimit, device);
+  request.memory_limit = limit;
+  Reply reply;
+  return call(&request, &reply);
 }
 
 }  // namespace gpusim

@@ -27,6 +27,23 @@ void apply_pinned_limits(const char* text, const VisibleDevice* devices, uint32_
   }
 }
 
+bool names_unknown_device(const char* text, const VisibleDevice* devices, uint32_t count) {
+  if (text == nullptr) return false;
+  std::string_view rest(text);
+  while (!rest.empty()) {
+    std::string_view value = take_field(&rest, ',');
+    if (value.find('=') == std::string_view::npos) continue;
+    const std::string_view key = trim(take_field(&value, '='));
+    uint64_t bytes = 0;
+    if (!parse_memory_size(trim(value), &bytes)) continue;
+    uint64_t ordinal = 0;
+    bool known = parse_number(key, &ordinal) && ordinal < count;
+    for (uint32_t i = 0; i < count && !known; ++i) known = names_uuid(key, devices[i].info.uuid);
+    if (!known) return true;
+  }
+  return false;
+}
+
 uint32_t parse_thread_percentage(const char* text) {
   if (text == nullptr) return 0;
   std::string_view fraction = trim(text);

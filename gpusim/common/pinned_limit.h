@@ -11,6 +11,10 @@ namespace gpusim {
 void apply_pinned_limits(const char* text, const VisibleDevice* devices, uint32_t count,
                          uint64_t* limits);
 
+// Does the text have an entry for a device that is not in `devices`? Observed on 615.71.09: such an
+// entry makes the driver drop every limit of that client.
+bool names_unknown_device(const char* text, const VisibleDevice* devices, uint32_t count);
+
 // CUDA_MPS_ACTIVE_THREAD_PERCENTAGE in hundredths, above 0 and at most 10000; 0 when malformed.
 uint32_t parse_thread_percentage(const char* text);
 

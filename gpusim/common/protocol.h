@@ -13,7 +13,7 @@
 namespace gpusim {
 
 inline constexpr uint32_t kProtocolMagic = 0x47505553;  // "GPUS"
-inline constexpr uint16_t kProtocolVersion = 1;
+inline constexpr uint16_t kProtocolVersion = 2;
 inline constexpr char kSocketFolder[] = "socket";
 inline constexpr char kSocketName[] = "gpusimd.sock";
 inline constexpr char kDevicesFolder[] = "devices";
@@ -22,27 +22,54 @@ inline constexpr char kDirEnvironment[] = "GPUSIM_DIR";
 inline constexpr size_t kUuidTextSize = 48;  // "GPU-8-4-4-4-12" is 40 and a NUL
 
 enum class Op : uint16_t {
-  kHello = 1,           // flags: Role. First message of every connection.
-  kGetDevice = 2,       // device -> DeviceInfo
+  kHello = 1,           // flags: Role. First message of every connection. value: last event so far
+  kGetDevice = 2,       // device -> DeviceInfo, as it is now
   kGetState = 3,        // device -> DeviceState
   kListProcesses = 4,   // device, arg = first row -> ProcessEntry[count], total in value
   kSetComputeMode = 5,  // device, arg = mode. Needs the privileges of gpusimd itself.
+  kGetDriver = 6,       // -> DriverInfo
+  // arg = sequence of the last event seen, 0: from the next one on. Answered as soon as there is a
+  // later event: value = its sequence, EventEntry. A connection of its own is for this: until the
+  // answer it may ask nothing else.
+  kWaitEvent = 7,
+  kSetMemoryLimit = 8,  // device, memory_limit. Privileges as above.
+  kGetMemoryLimit = 9,  // device, memory_limit.cgroup -> MemoryLimit
   kContextCreate = 10,  // device, flags: kViaMps
   kContextDestroy = 11,
   kAllocate = 12,      // device, arg = bytes -> value = handle
   kFree = 13,          // arg = handle
-  kClientMemory = 14,  // device -> value = free bytes for this client, value2 = the whole card's
-  kCheck = 15,         // is this client still in good standing (sticky errors)
-  kMpsAdmit = 20,      // role kMpsServer; pid, limits[]: bytes per device, 0 = none
+  kClientMemory = 14,  // device -> value = free bytes for this client, value2 = total it sees
+  kCheck = 15,         // is this client still in good standing on the device (sticky errors)
+  // device, arg = microseconds on a whole idle GPU -> value = modelled microseconds, which grow with
+  // a thread percentage and with others at work. flags: KernelFault: what the kernel does wrong.
+  kLaunch = 16,
+  kMpsAdmit = 20,      // role kMpsServer; pid, limits[]: bytes per device, 0 = none; arg: percent
+                       // of the multiprocessors in hundredths, 0 = all
   kMpsRelease = 21,    // pid
   kMpsTerminate = 22,  // pid: its contexts become inactive, its calls answer kClientTerminated
-  // 100..199 are kept for fault injection. Unknown operations answer kUnsupported, so that an older
-  // daemon and a newer tool can part politely.
+  // role kMpsServer; arg 1: in FAULT, 0: over. While in FAULT its clients get no new contexts on
+  // the devices that were hit.
+  kMpsFault = 23,
+  // 100..199: faults on demand, with the privileges of gpusimd itself. Unknown operations answer
+  // kUnsupported, so that an older daemon and a newer tool can part politely.
+  kInjectFault = 100,  // device, pid (0: all on the GPU), arg = Xid, flags = CUDA error (0: by Xid)
+  kInjectXid = 101,    // device, pid, arg = Xid; flags: kXidEventOnly, else what its class entails
+  kLoseDevice = 102,   // device: off the bus (Xid 79)
+  kRestoreDevice = 103,  // device; flags: kNewUuid
+  kResetDevice = 104,    // device: kDeviceBusy while processes are on it
+  kSlowDevice = 105,     // device, arg = milliseconds by which each answer is late, 0 = none
+  kInjectEcc = 106,      // device, arg = count; flags: kEccUncorrected
+  kSetBehaviour = 107,   // arg = Behaviour bits, flags = the ones of them to be on
 };
 
 enum class Role : uint32_t { kObserver = 0, kCuda = 1, kMpsServer = 2 };
 
 inline constexpr uint32_t kViaMps = 1;
+inline constexpr uint32_t kXidEventOnly = 1;
+inline constexpr uint32_t kNewUuid = 1;
+inline constexpr uint32_t kEccUncorrected = 1;
+
+enum class KernelFault : uint32_t { kNone = 0, kIllegalAddress = 700, kLaunchFailed = 719 };
 
 enum class Status : int32_t {
   kOk = 0,
@@ -57,7 +84,11 @@ enum class Status : int32_t {
   kMpsServerGone = 9,      // CUDA error 806
   kClientTerminated = 10,  // CUDA error 810
   kTooManyAllocations = 11,
-  kDisconnected = 100,  // made up by the client side: gpusimd is not there (any more)
+  kMpsServerNotReady = 12,  // CUDA error 807
+  kGpuLost = 13,            // NVML error 15
+  kResetRequired = 14,      // NVML error 16
+  kFaulted = 15,            // sticky on the device; value = CUDA error
+  kDisconnected = 100,      // made up by the client side: gpusimd is not there (any more)
 };
 
 enum class ComputeMode : uint32_t {  // nvmlComputeMode_t
@@ -65,6 +96,19 @@ enum class ComputeMode : uint32_t {  // nvmlComputeMode_t
   kExclusiveThread = 1,  // removed by NVIDIA, refused
   kProhibited = 2,
   kExclusiveProcess = 3,
+};
+
+enum class DeviceKind : uint32_t { kGpu = 0, kVgpu = 1, kMig = 2 };
+enum class DeviceHealth : uint32_t { kGood = 0, kLost = 1, kResetRequired = 2 };
+
+inline constexpr size_t kCgroupTextSize = 480;
+
+// The device-memory cgroup's limits. Bytes.
+struct MemoryLimit {
+  uint64_t soft;          // 0: none
+  uint64_t hard;          // UINT64_MAX: none
+  uint64_t current_used;  // answers only
+  char cgroup[kCgroupTextSize];
 };
 
 struct Request {
@@ -77,14 +121,35 @@ struct Request {
   int32_t pid;
   uint64_t arg;
   uint64_t work_us;  // modelled device time since the last request, for the utilization
-  uint64_t limits[kMaxDevices];
+  union {
+    uint64_t limits[kMaxDevices];
+    MemoryLimit memory_limit;
+  };
 };
 static_assert(sizeof(Request) == 40 + 8 * kMaxDevices);
+
+// What is not an NVIDIA driver's property but its known gaps, each with a switch.
+enum Behaviour : uint32_t {
+  // A client's pinned limit that names a device that it cannot see drops all its limits.
+  kCraftedLimitDropsAll = 1,
+  // A process that does not come through the MPS server runs beside it in DEFAULT mode, unlimited.
+  kPlainProcessBesideMps = 2,
+  // The pinned limit holds for each process; off: for all processes of a cgroup together.
+  kLimitPerProcess = 4,
+};
+
+struct DriverInfo {
+  char driver_version[40];  // "580.95.05-gpusim"
+  char nvml_version[40];    // "13.580.95.05-gpusim"
+  int32_t cuda_version;     // 13000
+  uint32_t behaviours;      // Behaviour bits
+};
 
 struct DeviceInfo {
   char uuid[kUuidTextSize];
   char model[16];
   char name[64];
+  char device_file[24];  // in the folder `devices`
   uint64_t total_bytes;
   uint64_t reserved_bytes;
   uint64_t context_overhead_bytes;
@@ -101,12 +166,24 @@ struct DeviceInfo {
   uint32_t pci_subsystem_id;
   uint32_t client_slots;
   uint32_t bandwidth_mib_per_ms;
+  DeviceKind kind;
+  uint32_t mig_capable;
+  uint32_t mig_enabled;          // of a GPU: it is divided into MIG devices
+  uint32_t parent;               // of a MIG device: its GPU's index
+  uint32_t gpu_instance_id;      // of a MIG device
+  uint32_t compute_instance_id;  // of a MIG device
+  uint32_t generation;           // grows when the GPU comes back after it was lost
+  DeviceHealth health;
 };
 
 struct DeviceState {
   uint64_t used_bytes;  // without the reserved part
+  uint64_t ecc_corrected;
+  uint64_t ecc_uncorrected;
   ComputeMode compute_mode;
   uint32_t gpu_utilization_percent;
+  uint32_t generation;
+  DeviceHealth health;
 };
 
 enum class ProcessKind : uint32_t { kCompute = 0, kMpsServer = 1, kMpsClient = 2 };
@@ -115,9 +192,30 @@ struct ProcessEntry {
   int32_t pid;
   ProcessKind kind;
   uint64_t used_bytes;
+  uint32_t faulted;  // CUDA error that is sticky on this device; 0: none
+  uint32_t reserved;
 };
 
-inline constexpr uint32_t kProcessesPerReply = 64;
+inline constexpr uint32_t kProcessesPerReply = 42;
+
+enum class EventKind : uint32_t {
+  kNvml = 1,        // of interest to NVML only
+  kFatalFault = 2,  // contexts on devices_hit are dead; an MPS server on them goes to FAULT
+  kDeviceLost = 3,
+  kDeviceRestored = 4,
+};
+
+struct EventEntry {
+  uint64_t sequence;
+  uint64_t type;         // NVML event bit; 0: not shown by NVML
+  uint64_t data;         // Xid
+  uint64_t devices_hit;  // bit per device
+  uint64_t time_us;      // monotonic clock
+  EventKind kind;
+  uint32_t device;
+  int32_t pid;  // whom the Xid names; 0: unknown
+  uint32_t cuda_error;
+};
 
 struct Reply {
   uint32_t magic;
@@ -130,8 +228,11 @@ struct Reply {
   uint64_t value;
   uint64_t value2;
   union {
+    DriverInfo driver;
     DeviceInfo device;
     DeviceState state;
+    EventEntry event;
+    MemoryLimit memory_limit;
     ProcessEntry processes[kProcessesPerReply];
   };
 };

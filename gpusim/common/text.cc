@@ -47,9 +47,8 @@ std::string_view trim(std::string_view text) {
 }
 
 bool names_uuid(std::string_view text, std::string_view uuid) {
-  constexpr std::string_view kPrefix = "GPU-";
-  return text.size() > kPrefix.size() && text.size() <= uuid.size() &&
-         memcmp(text.data(), kPrefix.data(), kPrefix.size()) == 0 &&
+  constexpr size_t kPrefixSize = 4;  // "GPU-", "MIG-"
+  return text.size() > kPrefixSize && text.size() <= uuid.size() &&
          memcmp(text.data(), uuid.data(), text.size()) == 0;
 }
 

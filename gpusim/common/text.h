@@ -19,7 +19,8 @@ bool parse_number(std::string_view text, uint64_t* value);
 // Without leading and trailing spaces and tabs.
 std::string_view trim(std::string_view text);
 
-// Does `text` name the device `uuid`: the whole "GPU-..." text or a prefix of it beyond "GPU-"?
+// Does `text` name the device `uuid`: the whole "GPU-..." (or "MIG-...") text or a prefix
+// of it beyond "GPU-"?
 bool names_uuid(std::string_view text, std::string_view uuid);
 
 // "512M", "2G", "512MB", "2GB" -> bytes. False for anything else, zero included.

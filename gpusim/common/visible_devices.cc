@@ -15,7 +15,7 @@ namespace {
 bool has_device_file(const char* folder, const DeviceInfo& info) {
   char path[4096];
   const int length =
-      snprintf(path, sizeof path, "%s/%s/nvidia%u", folder, kDevicesFolder, info.minor);
+      snprintf(path, sizeof path, "%s/%s/%s", folder, kDevicesFolder, info.device_file);
   if (length <= 0 || static_cast<size_t>(length) >= sizeof path) return false;
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
@@ -41,6 +41,23 @@ int resolve(std::string_view entry, const VisibleDevice* devices, uint32_t count
   return found;
 }
 
+void keep_usable(VisibleDevice* devices, uint32_t* count) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < *count; ++i) {
+    if (devices[i].info.mig_enabled == 0) devices[kept++] = devices[i];
+  }
+  *count = kept;
+}
+
+void keep_one_mig_device(VisibleDevice* devices, uint32_t* count) {
+  for (uint32_t i = 0; i < *count; ++i) {
+    if (devices[i].info.kind != DeviceKind::kMig) continue;
+    devices[0] = devices[i];
+    *count = 1;
+    return;
+  }
+}
+
 }  // namespace
 
 Status list_devices_with_file(DriverClient* client, const char* folder, VisibleDevice* devices,
@@ -57,7 +74,11 @@ Status list_devices_with_file(DriverClient* client, const char* folder, VisibleD
 }
 
 void apply_cuda_visible_devices(const char* text, VisibleDevice* devices, uint32_t* count) {
-  if (text == nullptr) return;
+  keep_usable(devices, count);
+  if (text == nullptr) {
+    keep_one_mig_device(devices, count);
+    return;
+  }
   bool taken[kMaxDevices] = {};
   uint32_t order[kMaxDevices];
   uint32_t kept = 0;
@@ -78,6 +99,7 @@ void apply_cuda_visible_devices(const char* text, VisibleDevice* devices, uint32
   for (uint32_t i = 0; i < kept; ++i) devices[i] = copy[i];
   delete[] copy;
   *count = kept;
+  keep_one_mig_device(devices, count);
 }
 
 }  // namespace gpusim

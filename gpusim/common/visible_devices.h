@@ -20,6 +20,8 @@ Status list_devices_with_file(DriverClient* client, const char* folder, VisibleD
 
 // Applies CUDA_VISIBLE_DEVICES' text in place: ordinals or UUIDs (a unique prefix will do); the
 // first entry that names nothing ends the list; a device named twice makes it empty (CUDA's rules).
+// nullptr: no such variable. In any case a GPU that is divided gives way to its MIG devices, of which
+// a process can use one only: the first.
 void apply_cuda_visible_devices(const char* text, VisibleDevice* devices, uint32_t* count);
 
 }  // namespace gpusim

@@ -75,6 +75,10 @@ GPUSIM_CUDA cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device)
   return cuCtxCreate_v2(context, flags, device);
 }
 
+GPUSIM_CUDA cuCtxCreate_v3(CUcontext* context, void*, int, unsigned int flags, CUdevice device) {
+  return cuCtxCreate_v2(context, flags, device);
+}
+
 GPUSIM_CUDA cuCtxCreate_v4(CUcontext* context, void*, unsigned int flags, CUdevice device) {
   return cuCtxCreate_v2(context, flags, device);
 }
@@ -121,6 +125,13 @@ GPUSIM_CUDA cuCtxGetDevice(CUdevice* device) {
   return CUDA_SUCCESS;
 }
 
+GPUSIM_CUDA cuCtxGetFlags(unsigned int* flags) {
+  GPUSIM_CALL(kContext);
+  if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *flags = 0;
+  return CUDA_SUCCESS;
+}
+
 GPUSIM_CUDA cuCtxGetApiVersion(CUcontext, unsigned int* version) {
   GPUSIM_CALL(kInit);
   if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -130,10 +141,9 @@ GPUSIM_CUDA cuCtxGetApiVersion(CUcontext, unsigned int* version) {
 
 GPUSIM_CUDA cuCtxSynchronize() {
   GPUSIM_CALL(kContext);
-  const CUresult result = call.driver().check();
-  if (result != CUDA_SUCCESS) return result;
-  const uint64_t ready_at_us = call.driver().ready_at_us(call.context());
+  CUcontext context = call.context();
+  const uint64_t ready_at_us = call.driver().ready_at_us(context);
   call.unlock();
   sleep_until_us(ready_at_us);
-  return CUDA_SUCCESS;
+  return gpusim::cuda::check_again(context);
 }

@@ -81,7 +81,7 @@ constexpr int kComputeModeAttribute = 20;
 
 GPUSIM_CUDA cuDriverGetVersion(int* version) {
   if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *version = gpusim::kCudaVersion;
+  *version = gpusim::cuda::driver_cuda_version();
   return CUDA_SUCCESS;
 }
 

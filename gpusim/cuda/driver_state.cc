@@ -30,7 +30,11 @@ CUresult to_cuda(Status status) {
     case Status::kTooManyAllocations:
       return CUDA_ERROR_OUT_OF_MEMORY;
     case Status::kDeviceBusy:
+    case Status::kGpuLost:
+    case Status::kResetRequired:
       return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    case Status::kMpsServerNotReady:
+      return CUDA_ERROR_MPS_SERVER_NOT_READY;
     case Status::kTooManyClients:
       return CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
     case Status::kMpsServerGone:
@@ -46,6 +50,7 @@ CUresult to_cuda(Status status) {
     case Status::kBadRequest:
     case Status::kNotFound:
       return CUDA_ERROR_INVALID_VALUE;
+    case Status::kFaulted:  // whose error the answer names
     case Status::kDisconnected:
       break;
   }
@@ -99,6 +104,12 @@ CUresult DriverState::connect() {
   uint32_t count = 0;
   VisibleDevice* devices = new VisibleDevice[kMaxDevices];
   const Status listed = list_devices_with_file(&client_, driver_folder(), devices, &count);
+  // CUDA does not enumerate a GPU that has fallen off the bus.
+  uint32_t present = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (devices[i].info.health != DeviceHealth::kLost) devices[present++] = devices[i];
+  }
+  count = present;
 
   const char* visible = getenv("CUDA_VISIBLE_DEVICES");
   mps::ClientHello hello;
@@ -137,11 +148,15 @@ CUresult DriverState::connect() {
 
 CUresult DriverState::call(Request* request, Reply* reply) {
   if (sticky_ != CUDA_SUCCESS) return sticky_;
+  if (faults_[request->device] != CUDA_SUCCESS) return faults_[request->device];
   request->work_us = pending_work_us_;
   if (pending_work_us_ != 0 && request->device != pending_work_device_) request->work_us = 0;
   if (request->work_us != 0) pending_work_us_ = 0;
   const Status status = client_.call(request, reply);
   if (is_sticky(status)) sticky_ = to_cuda(status);
+  if (status == Status::kFaulted) {
+    return faults_[request->device] = static_cast<CUresult>(reply->value);
+  }
   return to_cuda(status);
 }
 
@@ -159,8 +174,8 @@ CUresult DriverState::create_context(uint32_t ordinal, bool primary, CUcontext* 
 }
 
 CUresult DriverState::destroy_context(CUcontext context) {
-  memory_.for_each_of(context, [this](uint64_t handle) {
-    Request request = make_request(Op::kFree);
+  memory_.for_each_of(context, [this, context](uint64_t handle) {
+    Request request = make_request(Op::kFree, devices_[context->device].driver_index);
     request.arg = handle;
     Reply reply;
     if (handle != 0) call(&request, &reply);
@@ -198,7 +213,7 @@ CUresult DriverState::allocate(CUcontext context, uint64_t bytes, BlockKind kind
   *out = memory_.add(context, bytes, kind, handle);
   if (*out != 0) return CUDA_SUCCESS;
   if (handle != 0) {
-    Request request = make_request(Op::kFree);
+    Request request = make_request(Op::kFree, devices_[context->device].driver_index);
     request.arg = handle;
     Reply reply;
     call(&request, &reply);
@@ -207,10 +222,16 @@ CUresult DriverState::allocate(CUcontext context, uint64_t bytes, BlockKind kind
 }
 
 CUresult DriverState::release(CUdeviceptr pointer) {
+  CUdeviceptr base = 0;
+  uint64_t bytes = 0;
+  BlockKind kind;
+  CUcontext owner = nullptr;
+  if (!memory_.find(pointer, &base, &bytes, &kind, &owner)) return CUDA_ERROR_INVALID_VALUE;
+  if (fault_on(owner->device) != CUDA_SUCCESS) return fault_on(owner->device);
   uint64_t handle = 0;
   if (!memory_.remove(pointer, &handle)) return CUDA_ERROR_INVALID_VALUE;
   if (handle == 0) return CUDA_SUCCESS;
-  Request request = make_request(Op::kFree);
+  Request request = make_request(Op::kFree, devices_[owner->device].driver_index);
   request.arg = handle;
   Reply reply;
   return call(&request, &reply);
@@ -234,10 +255,34 @@ CUresult DriverState::compute_mode(uint32_t ordinal, int* mode) {
   return result;
 }
 
-CUresult DriverState::check() {
-  Request request = make_request(Op::kCheck, pending_work_device_);
+CUresult DriverState::check(CUcontext context) {
+  Request request = make_request(Op::kCheck, devices_[context->device].driver_index);
   Reply reply;
   return call(&request, &reply);
+}
+
+CUresult DriverState::launch(CUcontext context, CUstream stream, uint64_t work_us,
+                             KernelFault fault) {
+  Request request = make_request(Op::kLaunch, devices_[context->device].driver_index);
+  request.arg = work_us;
+  request.flags = static_cast<uint32_t>(fault);
+  request.limits[0] = mps_.via_mps ? mps_.welcome.percent_hundredths : 0;
+  Reply reply;
+  const CUresult result = call(&request, &reply);
+  if (result != CUDA_SUCCESS) return result;
+  queue(context, stream, reply.value);
+  return CUDA_SUCCESS;
+}
+
+int DriverState::cuda_version() {
+  if (cuda_version_ != 0) return cuda_version_;
+  DriverInfo info;
+  DriverClient client;
+  if (client.connect_to(driver_folder(), Role::kObserver) == Status::kOk &&
+      client.get_driver(&info) == Status::kOk) {
+    cuda_version_ = info.cuda_version;
+  }
+  return cuda_version_ == 0 ? kCudaVersion : cuda_version_;
 }
 
 CUstream DriverState::stream_of(CUcontext context, CUstream stream) const {
@@ -246,14 +291,15 @@ CUstream DriverState::stream_of(CUcontext context, CUstream stream) const {
       ->second;  // NULL, and the two special handles 1 (legacy) and 2 (per thread)
 }
 
-void DriverState::add_work(CUcontext context, CUstream stream, uint64_t duration_us) {
-  // A client that may use a tenth of the multiprocessors takes ten times as long.
-  const uint32_t percent = mps_.via_mps ? mps_.welcome.percent_hundredths : 0;
-  if (percent != 0) duration_us = duration_us * 10000 / percent;
+void DriverState::queue(CUcontext context, CUstream stream, uint64_t duration_us) {
   CUstream target = stream_of(context, stream);
   const uint64_t now = now_us();
   if (target->ready_at_us < now) target->ready_at_us = now;
   target->ready_at_us += duration_us;
+}
+
+void DriverState::add_work(CUcontext context, CUstream stream, uint64_t duration_us) {
+  queue(context, stream, duration_us);
   const uint32_t device = devices_[context->device].driver_index;
   if (device != pending_work_device_) pending_work_us_ = 0;
   pending_work_device_ = device;
@@ -290,7 +336,7 @@ Call::Call(Needs needs) {
     } else if (!state.owns(context_)) {
       error_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     } else {
-      error_ = state.sticky_;
+      error_ = state.sticky_ != CUDA_SUCCESS ? state.sticky_ : state.fault_on(context_->device);
     }
   }
 }
@@ -298,6 +344,22 @@ Call::Call(Needs needs) {
 void Call::unlock() {
   if (locked_) pthread_mutex_unlock(&driver_mutex);
   locked_ = false;
+}
+
+int driver_cuda_version() {
+  pthread_mutex_lock(&driver_mutex);
+  const int version = DriverState::instance().cuda_version();
+  pthread_mutex_unlock(&driver_mutex);
+  return version;
+}
+
+CUresult check_again(CUcontext context) {
+  pthread_mutex_lock(&driver_mutex);
+  DriverState& state = DriverState::instance();
+  const CUresult result =
+      state.owns(context) ? state.check(context) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  pthread_mutex_unlock(&driver_mutex);
+  return result;
 }
 
 CUcontext current_context() {

@@ -45,10 +45,14 @@ class DriverState {
   CUresult release(CUdeviceptr pointer);
   CUresult memory_info(uint32_t ordinal, uint64_t* free, uint64_t* total);
   CUresult compute_mode(uint32_t ordinal, int* mode);
-  // Has this client been terminated, or lost its server? Costs one round trip.
-  CUresult check();
+  // Has this client been terminated, lost its server, or its context? Costs one round trip.
+  CUresult check(CUcontext context);
+  // Queues a kernel that takes work_us on a whole idle GPU; how long it takes now the driver says.
+  CUresult launch(CUcontext context, CUstream stream, uint64_t work_us, KernelFault fault);
+  // What the driver says of itself; also before cuInit.
+  int cuda_version();
 
-  // Queues modelled work; the ready time of the stream grows.
+  // Queues modelled copies and fills; the ready time of the stream grows.
   void add_work(CUcontext context, CUstream stream, uint64_t duration_us);
   uint64_t bytes_to_us(CUcontext context, uint64_t bytes) const;
   uint64_t ready_at_us(CUcontext context) const;
@@ -63,9 +67,13 @@ class DriverState {
   CUresult connect();
   CUresult call(Request* request, Reply* reply);
   CUstream stream_of(CUcontext context, CUstream stream) const;
+  void queue(CUcontext context, CUstream stream, uint64_t duration_us);
+  CUresult fault_on(uint32_t ordinal) const { return faults_[devices_[ordinal].driver_index]; }
 
   bool initialized_ = false;
-  CUresult sticky_ = CUDA_SUCCESS;
+  CUresult sticky_ = CUDA_SUCCESS;     // of the whole process
+  CUresult faults_[kMaxDevices] = {};  // sticky on one device, by driver index
+  int cuda_version_ = 0;               // 0: not asked yet
   pid_t owner_ = 0;
   DriverClient client_;
   MpsConnection mps_;
@@ -99,6 +107,12 @@ class Call {
   CUcontext context_ = nullptr;
   bool locked_ = true;
 };
+
+// Locks by itself; needs no cuInit.
+int driver_cuda_version();
+
+// After a wait, without a lock: did it end well?
+CUresult check_again(CUcontext context);
 
 // The calling thread's context stack.
 CUcontext current_context();

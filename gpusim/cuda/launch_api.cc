@@ -1,19 +1,28 @@
 // CUDA driver API: modules, kernels, streams and events.
 //
-// A kernel is a delay: it computes nothing. GPUSIM_KERNEL_US sets its length (default 20), which a
-// lower MPS thread percentage stretches.
+// A kernel is a delay: it computes nothing. GPUSIM_KERNEL_US sets its length on a whole idle GPU
+// (default 20); the driver stretches it by the MPS thread percentage and by others at work. What else
+// a kernel does is asked for by its name, so that a program can hold the real thing under that name:
+//   *illegal_address*   accesses an address that is none: CUDA error 700 at the next call that looks
+//   *launch_failed*     ends by a trap: 719
+//   *spin_us*           takes as many microseconds as its first parameter (64 bits) says
+// GPUSIM_KERNEL_FAULT=illegal-address|launch-failed makes every kernel of a process do that.
 #include <cstdlib>
+#include <cstring>
 #include <set>
 
 #include "common/text.h"
 #include "cuda/driver_state.h"
 
 struct CUfunc_st {
-  CUmodule module;
+  gpusim::KernelFault fault;
+  bool spins;
+  char name[256];
+  CUfunc_st* next;
 };
 
 struct CUmod_st {
-  CUfunc_st function;  // every name resolves, and all to the same delay
+  CUfunc_st* functions;  // every name resolves
 };
 
 struct CUevent_st {
@@ -46,12 +55,24 @@ uint64_t kernel_us() {
   return value;
 }
 
+gpusim::KernelFault kernel_fault(const char* name) {
+  if (strstr(name, "illegal_address") != nullptr) return gpusim::KernelFault::kIllegalAddress;
+  if (strstr(name, "launch_failed") != nullptr) return gpusim::KernelFault::kLaunchFailed;
+  const char* text = getenv("GPUSIM_KERNEL_FAULT");
+  if (text != nullptr && strcmp(text, "illegal-address") == 0) {
+    return gpusim::KernelFault::kIllegalAddress;
+  }
+  if (text != nullptr && strcmp(text, "launch-failed") == 0) {
+    return gpusim::KernelFault::kLaunchFailed;
+  }
+  return gpusim::KernelFault::kNone;
+}
+
 CUresult load(CUmodule* module, const void* image) {
   GPUSIM_CALL(kContext);
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (image == nullptr) return CUDA_ERROR_INVALID_IMAGE;
-  CUmodule made = new CUmod_st;
-  made->function.module = made;
+  CUmodule made = new CUmod_st{nullptr};
   modules().insert(made);
   *module = made;
   return CUDA_SUCCESS;
@@ -60,6 +81,11 @@ CUresult load(CUmodule* module, const void* image) {
 CUresult unload(CUmodule module) {
   GPUSIM_CALL(kContext);
   if (modules().erase(module) == 0) return CUDA_ERROR_INVALID_HANDLE;
+  while (module->functions != nullptr) {
+    CUfunction function = module->functions;
+    module->functions = function->next;
+    delete function;
+  }
   delete module;
   return CUDA_SUCCESS;
 }
@@ -68,7 +94,19 @@ CUresult find_function(CUfunction* function, CUmodule module, const char* name) 
   GPUSIM_CALL(kContext);
   if (function == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (modules().count(module) == 0) return CUDA_ERROR_INVALID_HANDLE;
-  *function = &module->function;
+  if (name[0] == '\0' || strlen(name) >= sizeof(CUfunc_st::name)) return CUDA_ERROR_NOT_FOUND;
+  for (CUfunction known = module->functions; known != nullptr; known = known->next) {
+    if (strcmp(known->name, name) != 0) continue;
+    *function = known;
+    return CUDA_SUCCESS;
+  }
+  CUfunction made = new CUfunc_st;
+  made->fault = kernel_fault(name);
+  made->spins = strstr(name, "spin_us") != nullptr;
+  gpusim::copy_text(name, made->name, sizeof made->name);
+  made->next = module->functions;
+  module->functions = made;
+  *function = made;
   return CUDA_SUCCESS;
 }
 
@@ -112,7 +150,8 @@ GPUSIM_CUDA cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
 
 GPUSIM_CUDA cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
                            unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                           unsigned int block_z, unsigned int, CUstream stream, void**, void**) {
+                           unsigned int block_z, unsigned int, CUstream stream, void** parameters,
+                           void**) {
   GPUSIM_CALL(kContext);
   constexpr uint64_t kMaxThreadsPerBlock = 1024;
   if (grid_x == 0 || grid_y == 0 || grid_z == 0 || block_x == 0 || block_y == 0 || block_z == 0 ||
@@ -120,10 +159,11 @@ GPUSIM_CUDA cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned in
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (function == nullptr || !is_stream(call, stream)) return CUDA_ERROR_INVALID_HANDLE;
-  const CUresult result = call.driver().check();
-  if (result != CUDA_SUCCESS) return result;
-  call.driver().add_work(call.context(), stream, kernel_us());
-  return CUDA_SUCCESS;
+  uint64_t work_us = kernel_us();
+  if (function->spins && parameters != nullptr && parameters[0] != nullptr) {
+    memcpy(&work_us, parameters[0], sizeof work_us);
+  }
+  return call.driver().launch(call.context(), stream, work_us, function->fault);
 }
 
 GPUSIM_CUDA cuStreamCreate(CUstream* stream, unsigned int) {
@@ -148,12 +188,11 @@ GPUSIM_CUDA cuStreamDestroy_v2(CUstream stream) {
 GPUSIM_CUDA cuStreamSynchronize(CUstream stream) {
   GPUSIM_CALL(kContext);
   if (!is_stream(call, stream)) return CUDA_ERROR_INVALID_HANDLE;
-  const CUresult result = call.driver().check();
-  if (result != CUDA_SUCCESS) return result;
   const uint64_t ready_at_us = call.driver().ready_at_us(call.context(), stream);
+  CUcontext context = call.context();
   call.unlock();
   sleep_until_us(ready_at_us);
-  return CUDA_SUCCESS;
+  return gpusim::cuda::check_again(context);
 }
 
 GPUSIM_CUDA cuStreamQuery(CUstream stream) {
@@ -210,6 +249,11 @@ GPUSIM_CUDA cuEventSynchronize(CUevent event) {
   call.unlock();
   sleep_until_us(ready_at_us);
   return CUDA_SUCCESS;
+}
+
+GPUSIM_CUDA cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end);
+GPUSIM_CUDA cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
+  return cuEventElapsedTime(milliseconds, start, end);
 }
 
 GPUSIM_CUDA cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {

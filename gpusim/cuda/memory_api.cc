@@ -30,7 +30,7 @@ CUresult fill(CUdeviceptr to, const void* pattern, size_t pattern_bytes, size_t 
   if (to % pattern_bytes != 0 || !call.driver().memory().contains(to, bytes)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const CUresult result = call.driver().check();
+  const CUresult result = call.driver().check(call.context());
   if (result != CUDA_SUCCESS) return result;
   call.driver().memory().fill(to, pattern, pattern_bytes, count);
   call.driver().add_work(call.context(), stream, call.driver().bytes_to_us(call.context(), bytes));
@@ -84,7 +84,7 @@ CUresult copy(Place to, Place from, size_t bytes, CUstream stream, bool wait) {
   if (!resolve(memory, &to, bytes) || !resolve(memory, &from, bytes)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const CUresult result = call.driver().check();
+  const CUresult result = call.driver().check(call.context());
   if (result != CUDA_SUCCESS) return result;
   transfer(memory, to, from, bytes);
   call.driver().add_work(call.context(), stream, call.driver().bytes_to_us(call.context(), bytes));

@@ -15,8 +15,9 @@ constexpr uint64_t kSecondUs = 1000000;
 Accounting::Accounting(std::vector<DeviceInfo> devices, AccountingOptions options)
     : devices_(std::move(devices)), options_(options), books_(devices_.size()) {}
 
-void Accounting::add_session(SessionId id, int32_t pid, Role role) {
+void Accounting::add_session(SessionId id, int32_t pid, Role role, std::string cgroup) {
   Session session;
+  session.cgroup = std::move(cgroup);
   session.pid = pid;
   session.role = role;
   sessions_.emplace(id, std::move(session));
@@ -26,6 +27,7 @@ void Accounting::remove_session(SessionId id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return;
   drop_everything(&found->second);
+  for (DeviceBook& book : books_) book.running.erase(id);
   if (found->second.role == Role::kMpsServer) {
     std::erase_if(admissions_, [id](const auto& entry) { return entry.second.server == id; });
     for (auto& [other_id, other] : sessions_) {
@@ -42,6 +44,16 @@ Status Accounting::state(uint32_t device, uint64_t now_us, DeviceState* state) c
   const DeviceBook& book = books_[device];
   *state = {};
   state->used_bytes = book.used_bytes;
+  // What its MIG devices use is used on the GPU.
+  for (uint32_t i = 0; i < devices_.size(); ++i) {
+    if (devices_[i].kind == DeviceKind::kMig && devices_[i].parent == device) {
+      state->used_bytes += books_[i].used_bytes;
+    }
+  }
+  state->ecc_corrected = book.ecc_corrected;
+  state->ecc_uncorrected = book.ecc_uncorrected;
+  state->generation = devices_[device].generation;
+  state->health = devices_[device].health;
   state->compute_mode = book.compute_mode;
   // NVML's utilization is the busy part of the last sample period, here the last whole second.
   const uint64_t second = now_us / kSecondUs;
@@ -67,6 +79,10 @@ Status Accounting::processes(uint32_t device, uint64_t first, std::vector<Proces
                  : use.mps_contexts > 0 ? ProcessKind::kMpsClient
                                         : ProcessKind::kCompute;
     entry.used_bytes = use.allocated_bytes + use.context_bytes;
+    for (const auto& [id, session] : sessions_) {
+      const auto fault = session.faults.find(device);
+      if (session.pid == pid && fault != session.faults.end()) entry.faulted = fault->second;
+    }
     rows->push_back(entry);
   }
   return Status::kOk;
@@ -89,11 +105,16 @@ Status Accounting::create_context(SessionId id, uint32_t device, bool via_mps) {
   Session& session = found->second;
   if (device >= devices_.size()) return Status::kNoSuchDevice;
   if (session.role == Role::kObserver) return Status::kNotPermitted;
-  const Status standing = check(id);
+  const Status standing = check(id, device);
   if (standing != Status::kOk) return standing;
+  if (devices_[device].health == DeviceHealth::kLost) return Status::kGpuLost;
+  if (devices_[device].health == DeviceHealth::kResetRequired) return Status::kResetRequired;
   DeviceBook& book = books_[device];
   const bool is_server = session.role == Role::kMpsServer;
   if (book.compute_mode == ComputeMode::kProhibited) return Status::kDeviceBusy;
+  // "Not on vGPU" (MPS documentation); and of a GPU that is divided only the parts can be used.
+  if (is_server && devices_[device].kind == DeviceKind::kVgpu) return Status::kUnsupported;
+  if (devices_[device].mig_enabled != 0) return Status::kDeviceBusy;
   if (via_mps) {
     const auto admission = admissions_.find(session.pid);
     if (is_server || admission == admissions_.end()) return Status::kMpsServerGone;
@@ -101,16 +122,24 @@ Status Accounting::create_context(SessionId id, uint32_t device, bool via_mps) {
     if (server == sessions_.end() || !server->second.contexts.contains(device)) {
       return Status::kDeviceBusy;  // the server was told by its CUDA_VISIBLE_DEVICES not to use it
     }
+    if (server->second.in_fault && (server->second.devices_hit >> device & 1) != 0) {
+      return Status::kMpsServerNotReady;
+    }
     if (book.mps_contexts >= devices_[device].client_slots) return Status::kTooManyClients;
     session.server = admission->second.server;
   } else if (book.compute_mode == ComputeMode::kExclusiveProcess &&
              is_held_by_others(session, id, device)) {
     return Status::kDeviceBusy;
+  } else if ((options_.behaviours & kPlainProcessBesideMps) == 0 && !is_server) {
+    for (const auto& [pid, use] : book.processes) {
+      if (use.is_server) return Status::kDeviceBusy;
+    }
   }
   const uint64_t bytes =
       is_server ? devices_[device].mps_server_bytes : devices_[device].context_overhead_bytes;
   if (exceeds(session, device, bytes, true)) return Status::kOutOfMemory;
   ProcessUse& use = book.processes[session.pid];
+  use.cgroup = session.cgroup;
   use.contexts += 1;
   use.context_bytes += bytes;
   use.is_server = use.is_server || is_server;
@@ -127,6 +156,8 @@ Status Accounting::destroy_context(SessionId id, uint32_t device) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return Status::kBadRequest;
   if (!found->second.contexts.contains(device)) return Status::kNotFound;
+  // What a dead context held is free when its process has ended, not before.
+  if (found->second.faults.contains(device)) return Status::kFaulted;
   drop_contexts(&found->second, device, 1);
   return Status::kOk;
 }
@@ -135,16 +166,18 @@ Status Accounting::allocate(SessionId id, uint32_t device, uint64_t bytes, uint6
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return Status::kBadRequest;
   Session& session = found->second;
-  const Status standing = check(id);
-  if (standing != Status::kOk) return standing;
   if (device >= devices_.size()) return Status::kNoSuchDevice;
+  const Status standing = check(id, device);
+  if (standing != Status::kOk) return standing;
   if (bytes == 0 || !session.contexts.contains(device)) return Status::kBadRequest;
   if (session.allocations.size() >= options_.max_allocations_per_session) {
     return Status::kTooManyAllocations;
   }
   if (bytes > usable_bytes(device)) return Status::kOutOfMemory;  // also keeps the sums in range
   bytes = (bytes + kGranularityBytes - 1) / kGranularityBytes * kGranularityBytes;
-  if (exceeds(session, device, bytes, false)) return Status::kOutOfMemory;
+  if (exceeds(session, device, bytes, false) && !evict_for(session, device, bytes)) {
+    return Status::kOutOfMemory;
+  }
   *handle = next_handle_++;
   session.allocations[*handle] = Allocation{device, bytes};
   books_[device].processes[session.pid].allocated_bytes += bytes;
@@ -155,10 +188,11 @@ Status Accounting::allocate(SessionId id, uint32_t device, uint64_t bytes, uint6
 Status Accounting::release(SessionId id, uint64_t handle) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return Status::kBadRequest;
-  const Status standing = check(id);
+  const Status standing = whole_session_status(found->second);
   if (standing != Status::kOk) return standing;
   const auto allocation = found->second.allocations.find(handle);
   if (allocation == found->second.allocations.end()) return Status::kNotFound;
+  if (found->second.faults.contains(allocation->second.device)) return Status::kFaulted;
   drop_allocation(&found->second, allocation);
   return Status::kOk;
 }
@@ -168,30 +202,42 @@ Status Accounting::client_memory(SessionId id, uint32_t device, uint64_t* free,
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return Status::kBadRequest;
   if (device >= devices_.size()) return Status::kNoSuchDevice;
-  const Status standing = check(id);
+  const Status standing = check(id, device);
   if (standing != Status::kOk) return standing;
   *total = usable_bytes(device);
   *free = *total - books_[device].used_bytes;
   const Admission* admission = admission_of(found->second);
   if (admission != nullptr && admission->limits[device] != 0) {
-    const auto use = books_[device].processes.find(found->second.pid);
-    const uint64_t charged =
-        use == books_[device].processes.end() ? 0 : charged_to_limit(use->second);
+    const uint64_t charged = charged_to_limit(found->second, device);
     const uint64_t limit = admission->limits[device];
     *free = std::min(*free, limit > charged ? limit - charged : 0);
+  }
+  // Of the device-memory cgroup: the leaf's limit shows as the total, one further up is enforced but
+  // not shown.
+  const uint64_t hard = cgroups_.get(device, found->second.cgroup).hard;
+  if (hard < *total) {
+    const uint64_t used = cgroup_used(device, found->second.cgroup);
+    *total = hard;
+    *free = std::min(*free, hard > used ? hard - used : 0);
   }
   return Status::kOk;
 }
 
-Status Accounting::check(SessionId id) const {
-  const auto found = sessions_.find(id);
-  if (found == sessions_.end()) return Status::kBadRequest;
-  if (found->second.terminated) return Status::kClientTerminated;
-  if (found->second.server_gone) return Status::kMpsServerGone;
-  return Status::kOk;
+Status Accounting::whole_session_status(const Session& session) const {
+  if (session.terminated) return Status::kClientTerminated;
+  return session.server_gone ? Status::kMpsServerGone : Status::kOk;
 }
 
-Status Accounting::admit(SessionId server, int32_t pid, const Limits& limits) {
+Status Accounting::check(SessionId id, uint32_t device) const {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return Status::kBadRequest;
+  const Status whole = whole_session_status(found->second);
+  if (whole != Status::kOk) return whole;
+  return found->second.faults.contains(device) ? Status::kFaulted : Status::kOk;
+}
+
+Status Accounting::admit(SessionId server, int32_t pid, const Limits& limits,
+                         uint32_t percent_hundredths) {
   const auto found = sessions_.find(server);
   if (found == sessions_.end() || found->second.role != Role::kMpsServer) {
     return Status::kNotPermitted;
@@ -199,7 +245,7 @@ Status Accounting::admit(SessionId server, int32_t pid, const Limits& limits) {
   const auto present = admissions_.find(pid);
   if (present != admissions_.end() && present->second.server != server) return Status::kDeviceBusy;
   if (present != admissions_.end()) return Status::kOk;  // limits are a snapshot of the first start
-  admissions_[pid] = Admission{server, limits};
+  admissions_[pid] = Admission{server, limits, percent_hundredths};
   return Status::kOk;
 }
 
@@ -242,8 +288,15 @@ uint64_t Accounting::usable_bytes(uint32_t device) const {
   return devices_[device].total_bytes - devices_[device].reserved_bytes;
 }
 
-uint64_t Accounting::charged_to_limit(const ProcessUse& use) const {
-  return use.allocated_bytes + (options_.limit_includes_context ? use.context_bytes : 0);
+// Of the session's process, or, when the gap of several processes is closed, of its whole cgroup.
+uint64_t Accounting::charged_to_limit(const Session& session, uint32_t device) const {
+  const bool per_process = (options_.behaviours & kLimitPerProcess) != 0 || session.cgroup.empty();
+  uint64_t charged = 0;
+  for (const auto& [pid, use] : books_[device].processes) {
+    if (per_process ? pid != session.pid : use.is_server || use.cgroup != session.cgroup) continue;
+    charged += use.allocated_bytes + (options_.limit_includes_context ? use.context_bytes : 0);
+  }
+  return charged;
 }
 
 const Accounting::Admission* Accounting::admission_of(const Session& session) const {
@@ -256,11 +309,11 @@ bool Accounting::exceeds(const Session& session, uint32_t device, uint64_t bytes
                          bool is_context) const {
   const DeviceBook& book = books_[device];
   if (bytes > usable_bytes(device) - book.used_bytes) return true;
+  if (exceeds_cgroup(device, session.cgroup, bytes)) return true;
   const Admission* admission = admission_of(session);
   if (admission == nullptr || admission->limits[device] == 0) return false;
   if (is_context && !options_.limit_includes_context) return false;
-  const auto use = book.processes.find(session.pid);
-  const uint64_t charged = use == book.processes.end() ? 0 : charged_to_limit(use->second);
+  const uint64_t charged = charged_to_limit(session, device);
   const uint64_t limit = admission->limits[device];
   return charged > limit || bytes > limit - charged;
 }

@@ -8,9 +8,12 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/protocol.h"
+#include "driver/memory_cgroups.h"
 
 namespace gpusim {
 
@@ -22,6 +25,8 @@ struct AccountingOptions {
   bool limit_includes_context = true;
   // A connection cannot make gpusimd's own memory grow without bound.
   uint32_t max_allocations_per_session = 262144;
+  uint32_t behaviours = kPlainProcessBesideMps | kLimitPerProcess;
+  bool has_memory_cgroups = false;  // driver 615 and later
 };
 
 class Accounting {
@@ -30,7 +35,7 @@ class Accounting {
 
   const std::vector<DeviceInfo>& devices() const { return devices_; }
 
-  void add_session(SessionId session, int32_t pid, Role role);
+  void add_session(SessionId session, int32_t pid, Role role, std::string cgroup = "");
   // Gives back everything the session held. An MPS server's clients lose their server with it.
   void remove_session(SessionId session);
 
@@ -47,13 +52,43 @@ class Accounting {
   // Under a limit free is what the limit leaves (never more than the device has), while total stays
   // the whole card's: what cudaMemGetInfo shows under MPS.
   Status client_memory(SessionId session, uint32_t device, uint64_t* free, uint64_t* total) const;
-  // The sticky state of a session: kOk, kClientTerminated or kMpsServerGone.
-  Status check(SessionId session) const;
+  // The sticky state of a session, as a whole and on the device: kOk, kClientTerminated,
+  // kMpsServerGone, kFaulted.
+  Status check(SessionId session, uint32_t device) const;
+  // The CUDA error behind kFaulted; 0: none.
+  uint32_t sticky_error(SessionId session, uint32_t device) const;
+  // A kernel that takes work_us on a whole idle GPU. It takes longer under a thread percentage, and
+  // when other sessions' kernels run: then the multiprocessors are divided by what each may use.
+  Status launch(SessionId session, uint32_t device, uint64_t work_us, uint32_t percent_hundredths,
+                KernelFault fault, uint64_t now_us, uint64_t* modelled_us);
 
   using Limits = std::array<uint64_t, kMaxDevices>;  // bytes per device, 0 = none
-  Status admit(SessionId server, int32_t pid, const Limits& limits);
+  Status admit(SessionId server, int32_t pid, const Limits& limits,
+               uint32_t percent_hundredths = 0);
   Status revoke(SessionId server, int32_t pid);
   Status terminate(SessionId server, int32_t pid);
+  Status set_server_fault(SessionId server, bool in_fault);
+
+  // Faults on demand (accounting_faults.cc). A fault of an MPS client hits every client of its
+  // server that has a context on any device on which the faulting one has one; that of a plain
+  // process only itself; one without a pid every process on the device.
+  Status inject_fault(uint32_t device, int32_t pid, uint32_t xid, uint32_t cuda_error);
+  Status inject_xid(uint32_t device, int32_t pid, uint32_t xid, bool event_only);
+  Status inject_ecc(uint32_t device, uint64_t count, bool uncorrected);
+  Status lose(uint32_t device);
+  // An empty uuid: the old one. What had a context before stays dead.
+  Status restore(uint32_t device, std::string_view uuid);
+  Status reset(uint32_t device);
+  Status set_slow_ms(uint32_t device, uint64_t milliseconds);
+  uint64_t slow_ms(uint32_t device) const;
+  void set_behaviours(uint32_t bits, uint32_t on);
+  uint32_t behaviours() const { return options_.behaviours; }
+  // What happened since the last call; sequence and time are the caller's to fill in.
+  std::vector<EventEntry> take_events();
+
+  // The device-memory cgroup: a hard limit holds for all processes of a cgroup and those below it.
+  Status set_memory_limit(uint32_t device, const MemoryLimit& limit);
+  Status memory_limit(uint32_t device, MemoryLimit* limit) const;
 
   void report_work(uint32_t device, uint64_t work_us, uint64_t now_us);
 
@@ -64,6 +99,11 @@ class Accounting {
     uint32_t contexts = 0;
     uint32_t mps_contexts = 0;
     bool is_server = false;
+    std::string cgroup;
+  };
+  struct Running {
+    uint64_t until_us = 0;
+    uint64_t weight = 0;  // share of the multiprocessors that it may use, in hundredths of percent
   };
   struct DeviceBook {
     ComputeMode compute_mode = ComputeMode::kDefault;
@@ -74,6 +114,10 @@ class Accounting {
     uint64_t second = 0;
     uint64_t busy_us = 0;
     uint64_t last_busy_us = 0;
+    uint64_t slow_ms = 0;
+    uint64_t ecc_corrected = 0;
+    uint64_t ecc_uncorrected = 0;
+    std::map<SessionId, Running> running;
   };
   struct Allocation {
     uint32_t device;
@@ -82,8 +126,12 @@ class Accounting {
   struct Session {
     int32_t pid = 0;
     Role role = Role::kObserver;
+    std::string cgroup;
     bool terminated = false;
-    SessionId server = 0;  // the MPS server it goes through; 0: none
+    bool in_fault = false;                // of an MPS server
+    uint64_t devices_hit = 0;             // of an MPS server: since it was last well
+    std::map<uint32_t, uint32_t> faults;  // by device: the CUDA error that is sticky there
+    SessionId server = 0;                 // the MPS server it goes through; 0: none
     bool server_gone = false;
     std::map<uint32_t, uint32_t> contexts;  // by device
     std::map<uint64_t, Allocation> allocations;
@@ -91,10 +139,19 @@ class Accounting {
   struct Admission {
     SessionId server = 0;
     Limits limits = {};
+    uint32_t percent_hundredths = 0;
   };
 
   uint64_t usable_bytes(uint32_t device) const;
-  uint64_t charged_to_limit(const ProcessUse& use) const;
+  uint64_t charged_to_limit(const Session& session, uint32_t device) const;
+  uint64_t cgroup_used(uint32_t device, std::string_view cgroup) const;
+  bool exceeds_cgroup(uint32_t device, const std::string& cgroup, uint64_t bytes) const;
+  Status whole_session_status(const Session& session) const;
+  bool evict_for(const Session& session, uint32_t device, uint64_t bytes);
+  void hit(Session* session, uint32_t device, uint32_t cuda_error);
+  void emit(EventKind kind, uint64_t type, uint32_t device, uint64_t data, int32_t pid,
+            uint64_t devices_hit = 0, uint32_t cuda_error = 0);
+  void emit_recovery_action(uint32_t device);
   const Admission* admission_of(const Session& session) const;
   bool exceeds(const Session& session, uint32_t device, uint64_t bytes, bool is_context) const;
   bool is_held_by_others(const Session& session, SessionId id, uint32_t device) const;
@@ -108,6 +165,8 @@ class Accounting {
   std::vector<DeviceBook> books_;
   std::map<SessionId, Session> sessions_;
   std::map<int32_t, Admission> admissions_;  // by client pid
+  MemoryCgroups cgroups_;
+  std::vector<EventEntry> events_;
   uint64_t next_handle_ = 1;
 };
 

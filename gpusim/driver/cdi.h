@@ -13,4 +13,10 @@ namespace gpusim {
 std::string cdi_spec(const std::vector<DeviceInfo>& devices, const std::string& folder,
                      const std::string& library_folder);
 
+// As `nvidia-ctk cdi generate` writes it: versioned libraries, which only a hook that runs ldconfig
+// makes findable. The hook is the program gpusim in `library_folder`.
+std::string cdi_spec_like_nvidia_ctk(const std::vector<DeviceInfo>& devices,
+                                     const std::string& folder, const std::string& library_folder,
+                                     const DriverInfo& driver);
+
 }  // namespace gpusim

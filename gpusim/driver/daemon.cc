@@ -1,5 +1,6 @@
 #include "driver/daemon.h"
 
+#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -9,8 +10,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "common/unix_socket.h"
+#include "common/xid.h"
 
 namespace gpusim {
 namespace {
@@ -24,13 +27,9 @@ constexpr uint64_t kTagStop = 3;
 constexpr uint32_t kMaxClients = 8192;
 constexpr uint32_t kMaxClientsPerProcess = 32;
 constexpr int kEventsPerTurn = 64;
+constexpr size_t kMaxEvents = 4096;
+constexpr uint64_t kNvmlEventXid = 0x8;
 constexpr int kRequestsPerTurn = 16;  // so that one busy client does not starve the others
-
-uint64_t now_us() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
-}
 
 // Two descriptors a client. The soft limit is raised to the hard one, some are kept back.
 uint32_t clients_that_fit() {
@@ -44,10 +43,29 @@ uint32_t clients_that_fit() {
   return static_cast<uint32_t>(std::min<uint64_t>(kMaxClients, fitting));
 }
 
+// Its memory cgroup is that of its start: processes are put there before they run.
+std::string cgroup_of(int32_t pid) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
+  FILE* file = fopen(path, "re");
+  if (file == nullptr) return "";
+  char text[8192];
+  const size_t size = fread(text, 1, sizeof text, file);
+  fclose(file);
+  return cgroup_of_text(std::string_view(text, size));
+}
+
 }  // namespace
 
-Daemon::Daemon(Accounting* accounting, int listen_fd, int stop_fd)
+uint64_t Daemon::now_us() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
+}
+
+Daemon::Daemon(Accounting* accounting, Config config, int listen_fd, int stop_fd)
     : accounting_(accounting),
+      config_(std::move(config)),
       listen_fd_(listen_fd),
       stop_fd_(stop_fd),
       epoll_fd_(epoll_create1(EPOLL_CLOEXEC)),
@@ -69,7 +87,7 @@ bool Daemon::run() {
   if (epoll_fd_ < 0 || !watch(listen_fd_, kTagListen) || !watch(stop_fd_, kTagStop)) return false;
   epoll_event events[kEventsPerTurn];
   while (true) {
-    const int count = epoll_wait(epoll_fd_, events, kEventsPerTurn, -1);
+    const int count = epoll_wait(epoll_fd_, events, kEventsPerTurn, send_late_answers());
     if (count < 0 && errno != EINTR) return false;
     bool accepting = false;
     // Deaths first: memory of the dead is free before anybody's request of this turn is judged.
@@ -86,6 +104,7 @@ bool Daemon::run() {
       if (found != clients_.end() && !serve_one(found->first, &found->second)) drop(tag >> 2);
     }
     if (accepting) accept_clients();
+    publish_events();
   }
 }
 
@@ -99,17 +118,17 @@ void Daemon::accept_clients() {
       close(fd);
       continue;
     }
-    const auto same_process =
-        std::count_if(clients_.begin(), clients_.end(),
-                      [&](const auto& entry) { return entry.second.peer.pid == client.peer.pid; });
     const SessionId id = next_session_++;
-    if (same_process >= kMaxClientsPerProcess || !watch(fd, id << 2 | kTagSocket) ||
-        !watch(client.peer.pidfd, id << 2 | kTagProcess)) {
+    const int32_t pid = client.peer.pid;
+    const auto known = clients_of_process_.find(pid);
+    if ((known != clients_of_process_.end() && known->second >= kMaxClientsPerProcess) ||
+        !watch(fd, id << 2 | kTagSocket) || !watch(client.peer.pidfd, id << 2 | kTagProcess)) {
       close(client.peer.pidfd);
       close(fd);
       continue;
     }
-    clients_.emplace(id, client);
+    ++clients_of_process_[pid];
+    clients_.emplace(id, std::move(client));
   }
 }
 
@@ -117,87 +136,132 @@ void Daemon::drop(SessionId id) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   accounting_->remove_session(id);
+  const auto counted = clients_of_process_.find(found->second.peer.pid);
+  if (--counted->second == 0) clients_of_process_.erase(counted);
   close(found->second.fd);
   close(found->second.peer.pidfd);
   clients_.erase(found);
 }
 
+// One request a turn: a client waits for its answer before it asks again.
 bool Daemon::serve_one(SessionId id, Client* client) {
-  for (int i = 0; i < kRequestsPerTurn; ++i) {
-    Request request;
-    const ssize_t size =
-        recv(client->fd, &request, sizeof request, MSG_DONTWAIT | MSG_TRUNC | MSG_NOSIGNAL);
-    if (size < 0) return errno == EAGAIN || errno == EINTR;
-    if (size != static_cast<ssize_t>(sizeof request) || request.magic != kProtocolMagic ||
-        request.version != kProtocolVersion) {
-      return false;
-    }
-    Reply reply;
-    memset(&reply, 0, sizeof reply);
-    reply.magic = kProtocolMagic;
-    reply.version = kProtocolVersion;
-    reply.op = request.op;
-    reply.sequence = request.sequence;
-    reply.device_count = static_cast<uint32_t>(accounting_->devices().size());
-    if (!client->greeted) {
-      if (request.op != Op::kHello || request.flags > static_cast<uint32_t>(Role::kMpsServer)) {
-        return false;
-      }
-      client->greeted = true;
-      accounting_->add_session(id, client->peer.pid, static_cast<Role>(request.flags));
-    } else {
-      reply.status = handle(id, *client, request, &reply);
-    }
-    if (!send_message(client->fd, &reply, sizeof reply, MSG_DONTWAIT)) return false;
+  Request request;
+  const ssize_t size =
+      recv(client->fd, &request, sizeof request, MSG_DONTWAIT | MSG_TRUNC | MSG_NOSIGNAL);
+  if (size < 0) return errno == EAGAIN || errno == EINTR;
+  if (size != static_cast<ssize_t>(sizeof request) || request.magic != kProtocolMagic ||
+      client->owes()) {
+    return false;
   }
+  Reply reply;
+  memset(&reply, 0, sizeof reply);
+  reply.magic = kProtocolMagic;
+  reply.version = kProtocolVersion;
+  reply.op = request.op;
+  reply.sequence = request.sequence;
+  reply.device_count = static_cast<uint32_t>(accounting_->devices().size());
+  const bool is_hello = request.op == Op::kHello;
+  if (request.version != kProtocolVersion || client->greeted == is_hello ||
+      (is_hello && !greet(id, client, request))) {
+    return false;
+  }
+  if (is_hello) {
+    reply.value = last_event_;
+    return answer(*client, reply);
+  }
+  if (request.op == Op::kWaitEvent) {
+    client->last_event = request.arg == 0 ? last_event_ : request.arg;
+    client->wait_sequence = request.sequence;
+    client->waits_for_event = true;
+    answer_waiting(client);
+    return true;
+  }
+  reply.status = handle(id, *client, request, &reply);
+  const uint64_t slow_ms = request.op < Op::kInjectFault ? accounting_->slow_ms(request.device) : 0;
+  if (slow_ms == 0) return answer(*client, reply);
+  client->late = std::make_unique<Reply>(reply);
+  client->due_us = now_us() + slow_ms * 1000;
   return true;
 }
 
-Status Daemon::handle(SessionId id, const Client& client, const Request& request, Reply* reply) {
-  accounting_->report_work(request.device, request.work_us, now_us());
-  switch (request.op) {
-    case Op::kHello:
-      return Status::kBadRequest;
-    case Op::kGetDevice:
-      if (request.device >= accounting_->devices().size()) return Status::kNoSuchDevice;
-      reply->device = accounting_->devices()[request.device];
-      return Status::kOk;
-    case Op::kGetState:
-      return accounting_->state(request.device, now_us(), &reply->state);
-    case Op::kListProcesses: {
-      std::vector<ProcessEntry> rows;
-      const Status status =
-          accounting_->processes(request.device, request.arg, &rows, &reply->value);
-      reply->count = static_cast<uint32_t>(std::min<size_t>(rows.size(), kProcessesPerReply));
-      std::copy_n(rows.begin(), reply->count, reply->processes);
-      return status;
-    }
-    case Op::kSetComputeMode:
-      if (!is_as_privileged_as_self(client.peer)) return Status::kNotPermitted;
-      return accounting_->set_compute_mode(request.device, request.arg);
-    case Op::kContextCreate:
-      return accounting_->create_context(id, request.device, (request.flags & kViaMps) != 0);
-    case Op::kContextDestroy:
-      return accounting_->destroy_context(id, request.device);
-    case Op::kAllocate:
-      return accounting_->allocate(id, request.device, request.arg, &reply->value);
-    case Op::kFree:
-      return accounting_->release(id, request.arg);
-    case Op::kClientMemory:
-      return accounting_->client_memory(id, request.device, &reply->value, &reply->value2);
-    case Op::kCheck:
-      return accounting_->check(id);
-    case Op::kMpsAdmit: {
-      Accounting::Limits limits;
-      std::copy_n(request.limits, kMaxDevices, limits.begin());
-      return accounting_->admit(id, request.pid, limits);
-    }
-    case Op::kMpsRelease:
-      return accounting_->revoke(id, request.pid);
-    case Op::kMpsTerminate:
-      return accounting_->terminate(id, request.pid);
+bool Daemon::greet(SessionId id, Client* client, const Request& request) {
+  if (request.flags > static_cast<uint32_t>(Role::kMpsServer)) return false;
+  client->greeted = true;
+  accounting_->add_session(id, client->peer.pid, static_cast<Role>(request.flags),
+                           cgroup_of(client->peer.pid));
+  return true;
+}
+
+bool Daemon::answer(const Client& client, const Reply& reply) {
+  return send_message(client.fd, &reply, sizeof reply, MSG_DONTWAIT);
+}
+
+void Daemon::answer_waiting(Client* client) {
+  if (events_.empty() || events_.back().sequence <= client->last_event) return;
+  const auto next =
+      std::upper_bound(events_.begin(), events_.end(), client->last_event,
+                       [](uint64_t last, const EventEntry& e) { return last < e.sequence; });
+  Reply reply;
+  memset(&reply, 0, sizeof reply);
+  reply.magic = kProtocolMagic;
+  reply.version = kProtocolVersion;
+  reply.op = Op::kWaitEvent;
+  reply.sequence = client->wait_sequence;
+  reply.value = next->sequence;
+  reply.event = *next;
+  client->waits_for_event = false;
+  // A full buffer or a closed end shows at the next read.
+  answer(*client, reply);
+}
+
+void Daemon::publish_events() {
+  const std::vector<EventEntry> fresh = accounting_->take_events();
+  if (fresh.empty()) return;
+  bool devices_changed = false;
+  for (EventEntry event : fresh) {
+    event.sequence = ++last_event_;
+    event.time_us = now_us();
+    events_.push_back(event);
+    if (events_.size() > kMaxEvents) events_.pop_front();
+    if (event.kind == EventKind::kDeviceRestored) devices_changed = true;
+    if (event.type == kNvmlEventXid) config_.kernel_log(xid_line(event));
   }
-  return Status::kUnsupported;
+  if (devices_changed) config_.devices_changed();
+  for (auto& [id, client] : clients_) {
+    if (client.waits_for_event) answer_waiting(&client);
+  }
+}
+
+// As the kernel log has it: "NVRM: Xid (PCI:0000:0a:00): 31, pid=13332, name=cuda, ...".
+std::string Daemon::xid_line(const EventEntry& event) const {
+  const DeviceInfo& info = accounting_->devices()[event.device];
+  std::string who = "pid='<unknown>', name=<unknown>";
+  if (event.pid != 0) {
+    char name[64] = "";
+    if (FILE* file = fopen(fmt::format("/proc/{}/comm", event.pid).c_str(), "re")) {
+      if (fgets(name, sizeof name, file) != nullptr) name[strcspn(name, "\n")] = '\0';
+      fclose(file);
+    }
+    who = fmt::format("pid={}, name={}", event.pid, name);
+  }
+  return fmt::format("NVRM: Xid (PCI:{:04x}:{:02x}:{:02x}): {}, {}, {}", info.pci_domain,
+                     info.pci_bus, info.pci_device, event.data, who,
+                     xid_text(static_cast<uint32_t>(event.data)));
+}
+
+int Daemon::send_late_answers() {
+  const uint64_t now = now_us();
+  uint64_t next_us = UINT64_MAX;
+  for (auto& [id, client] : clients_) {
+    if (client.late == nullptr) continue;
+    if (client.due_us > now) {
+      next_us = std::min(next_us, client.due_us);
+      continue;
+    }
+    answer(client, *client.late);
+    client.late.reset();
+  }
+  return next_us == UINT64_MAX ? -1 : static_cast<int>((next_us - now) / 1000 + 1);
 }
 
 }  // namespace gpusim

@@ -78,7 +78,7 @@ std::string RunDir::socket_folder() const {
 std::optional<std::string> RunDir::publish_devices(const std::vector<DeviceInfo>& devices,
                                                    const std::string& library_folder) {
   for (const DeviceInfo& device : devices) {
-    const std::string path = fmt::format("{}/{}/nvidia{}", path_, kDevicesFolder, device.minor);
+    const std::string path = fmt::format("{}/{}/{}", path_, kDevicesFolder, device.device_file);
     const std::string content = fmt::format("minor: {}\nuuid: {}\nmodel: {}\nsimulated: true\n",
                                             device.minor, device.uuid, device.model);
     if (auto error = write_file(path, content)) return error;
@@ -94,9 +94,27 @@ void RunDir::clear() {
   unlink((path_ + "/gpusimd.pid").c_str());
   unlink(fmt::format("{}/{}", socket_folder(), kSocketName).c_str());
   unlink((path_ + "/cdi/nvidia.yaml").c_str());
-  for (uint32_t minor = 0; minor < kMaxDevices; ++minor) {
-    unlink(fmt::format("{}/{}/nvidia{}", path_, kDevicesFolder, minor).c_str());
+  std::error_code ignored;
+  for (const auto& entry :
+       fs::directory_iterator(fmt::format("{}/{}", path_, kDevicesFolder), ignored)) {
+    if (entry.path().filename().string().starts_with("nvidia")) fs::remove(entry.path(), ignored);
   }
+}
+
+void RunDir::append_kernel_log(const std::string& line) {
+  constexpr off_t kMostBytes = 1024 * 1024;
+  const std::string path = path_ + "/kernel.log";
+  struct stat status = {};
+  if (stat(path.c_str(), &status) == 0 && status.st_size > kMostBytes) {
+    rename(path.c_str(), (path + ".1").c_str());
+  }
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) return;
+  const std::string text = line + "\n";
+  if (::write(fd, text.data(), text.size()) < 0) {
+    // Lost, and gpusimd goes on.
+  }
+  ::close(fd);
 }
 
 }  // namespace gpusim

@@ -4,6 +4,7 @@
 //   socket/gpusimd.sock 0666
 //   devices/nvidia<N>   text with the UUID; stands for /dev/nvidia<N>
 //   cdi/nvidia.yaml     the CDI spec
+//   kernel.log          what the kernel would log: one line for each Xid; the newest MiB or so
 #pragma once
 
 #include <optional>
@@ -31,6 +32,8 @@ class RunDir {
   std::optional<std::string> publish_devices(const std::vector<DeviceInfo>& devices,
                                              const std::string& library_folder);
   std::optional<std::string> publish_ready();
+  // A line that cannot be written is lost, as with a kernel log.
+  void append_kernel_log(const std::string& line);
   // Removes socket, pid file, device files and CDI spec. The lock file stays: removing it would let
   // two daemons each lock their own.
   void clear();

@@ -10,30 +10,20 @@ using gpusim::DeviceInfo;
 using gpusim::DeviceState;
 using gpusim::make_request;
 using gpusim::Op;
-using gpusim::ProcessEntry;
-using gpusim::ProcessKind;
 using gpusim::Reply;
 using gpusim::Request;
 using gpusim::nvml::Lock;
 using gpusim::nvml::Session;
+using gpusim::nvml::usable;
+using gpusim::nvml::usable_state;
 
 namespace {
 
-constexpr unsigned int kNoInstance = 0xFFFFFFFF;  // gpuInstanceId without MIG
-
-nvmlReturn_t usable(nvmlDevice_t device, const void* out) {
-  Session& session = Session::instance();
-  if (!session.initialized()) return NVML_ERROR_UNINITIALIZED;
-  return session.owns(device) && out != nullptr ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
-}
-
-nvmlReturn_t get_state(nvmlDevice_t device, DeviceState* state) {
-  Request request = make_request(Op::kGetState, device->device.driver_index);
-  Reply reply;
-  const nvmlReturn_t result = Session::instance().call(&request, &reply);
-  if (result == NVML_SUCCESS) *state = reply.state;
-  return result;
-}
+// NVML_GPU_VIRTUALIZATION_MODE_*: of a vGPU as its guest sees it.
+constexpr unsigned int kVirtualizationNone = 0;
+constexpr unsigned int kVirtualizationVgpu = 2;
+constexpr uint32_t kMemoryV2Since = 510;
+constexpr uint32_t kMemoryLimitsSince = 615;
 
 // One fixed fact of the device.
 template <typename Value, typename Get>
@@ -53,40 +43,6 @@ nvmlReturn_t get_text(nvmlDevice_t device, char* to, unsigned int length,
   if (length <= strlen(text)) return NVML_ERROR_INSUFFICIENT_SIZE;
   gpusim::copy_text(text, to, length);
   return NVML_SUCCESS;
-}
-
-// NVML's protocol: too little room (0 included) gives 7 and the count that is needed. Compute and
-// MPS lists: the server shows as an ordinary compute process, its clients only in the MPS list.
-nvmlReturn_t list_processes(nvmlDevice_t device, unsigned int* count, nvmlProcessInfo_t* infos,
-                            bool mps_clients) {
-  Lock lock;
-  const nvmlReturn_t result = usable(device, count);
-  if (result != NVML_SUCCESS) return result;
-  const unsigned int room = infos == nullptr ? 0 : *count;
-  unsigned int found = 0;
-  uint64_t row = 0;
-  uint64_t total = 0;
-  do {
-    Request request = make_request(Op::kListProcesses, device->device.driver_index);
-    request.arg = row;
-    Reply reply;
-    const nvmlReturn_t called = Session::instance().call(&request, &reply);
-    if (called != NVML_SUCCESS) return called;
-    total = reply.value;
-    if (reply.count == 0) break;
-    for (uint32_t i = 0; i < reply.count; ++i) {
-      const ProcessEntry& process = reply.processes[i];
-      if ((process.kind == ProcessKind::kMpsClient) != mps_clients) continue;
-      if (found < room) {
-        infos[found] = {static_cast<unsigned int>(process.pid), process.used_bytes, kNoInstance,
-                        kNoInstance};
-      }
-      ++found;
-    }
-    row += reply.count;
-  } while (row < total);
-  *count = found;
-  return found > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
 }  // namespace
@@ -128,10 +84,8 @@ GPUSIM_NVML nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t* pci) {
 
 GPUSIM_NVML nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
   Lock lock;
-  const nvmlReturn_t result = usable(device, memory);
-  if (result != NVML_SUCCESS) return result;
   DeviceState state;
-  const nvmlReturn_t called = get_state(device, &state);
+  const nvmlReturn_t called = usable_state(device, memory, &state);
   if (called != NVML_SUCCESS) return called;
   memory->total = device->device.info.total_bytes;
   memory->used = state.used_bytes + device->device.info.reserved_bytes;
@@ -141,12 +95,12 @@ GPUSIM_NVML nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
 
 GPUSIM_NVML nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t* memory) {
   Lock lock;
-  const nvmlReturn_t result = usable(device, memory);
-  if (result != NVML_SUCCESS) return result;
-  if (memory->version != kMemoryV2Version) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+  const nvmlReturn_t since = Session::instance().since(kMemoryV2Since);
+  if (since != NVML_SUCCESS) return since;
   DeviceState state;
-  const nvmlReturn_t called = get_state(device, &state);
+  const nvmlReturn_t called = usable_state(device, memory, &state);
   if (called != NVML_SUCCESS) return called;
+  if (memory->version != kMemoryV2Version) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
   memory->total = device->device.info.total_bytes;
   memory->reserved = device->device.info.reserved_bytes;
   memory->used = state.used_bytes;
@@ -156,10 +110,8 @@ GPUSIM_NVML nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t* mem
 
 GPUSIM_NVML nvmlDeviceGetComputeMode(nvmlDevice_t device, int* mode) {
   Lock lock;
-  const nvmlReturn_t result = usable(device, mode);
-  if (result != NVML_SUCCESS) return result;
   DeviceState state;
-  const nvmlReturn_t called = get_state(device, &state);
+  const nvmlReturn_t called = usable_state(device, mode, &state);
   if (called == NVML_SUCCESS) *mode = static_cast<int>(state.compute_mode);
   return called;
 }
@@ -192,41 +144,107 @@ GPUSIM_NVML nvmlDeviceGetArchitecture(nvmlDevice_t device, unsigned int* archite
                   [](const DeviceInfo& info) { return info.nvml_architecture; });
 }
 
-// MIG is not simulated. Cards without it answer "not supported", cards with it answer "disabled".
+// Cards without MIG answer "not supported".
 GPUSIM_NVML nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned int* current,
                                  unsigned int* pending) {
   Lock lock;
   const nvmlReturn_t result = usable(device, current);
   if (result != NVML_SUCCESS) return result;
   if (pending == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-  if (strcmp(device->device.info.model, "H100") != 0) return NVML_ERROR_NOT_SUPPORTED;
-  *current = 0;
-  *pending = 0;
+  if (device->device.info.mig_capable == 0) return NVML_ERROR_NOT_SUPPORTED;
+  *current = device->device.info.mig_enabled;
+  *pending = *current;
   return NVML_SUCCESS;
 }
 
 GPUSIM_NVML nvmlDeviceGetVirtualizationMode(nvmlDevice_t device, unsigned int* mode) {
-  return get_fact(device, mode, [](const DeviceInfo&) { return 0; });  // bare metal, no vGPU
+  return get_fact(device, mode, [](const DeviceInfo& info) {
+    return info.kind == gpusim::DeviceKind::kVgpu ? kVirtualizationVgpu : kVirtualizationNone;
+  });
 }
 
 GPUSIM_NVML nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t* utilization) {
   Lock lock;
-  const nvmlReturn_t result = usable(device, utilization);
-  if (result != NVML_SUCCESS) return result;
   DeviceState state;
-  const nvmlReturn_t called = get_state(device, &state);
+  const nvmlReturn_t called = usable_state(device, utilization, &state);
   if (called != NVML_SUCCESS) return called;
   // `memory` is the time in which memory was read or written, which is not modelled apart.
   *utilization = {state.gpu_utilization_percent, state.gpu_utilization_percent / 2};
   return NVML_SUCCESS;
 }
 
-GPUSIM_NVML nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int* count,
-                                                    nvmlProcessInfo_t* infos) {
-  return list_processes(device, count, infos, false);
+GPUSIM_NVML nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, unsigned int type,
+                                        unsigned int counter, unsigned long long* count) {
+  Lock lock;
+  DeviceState state;
+  const nvmlReturn_t result = usable_state(device, count, &state);
+  if (result != NVML_SUCCESS) return result;
+  // 0 corrected, 1 uncorrected; 0 since the last reset, 1 for life, which are not told apart here.
+  if (type > 1 || counter > 1) return NVML_ERROR_INVALID_ARGUMENT;
+  *count = type == 0 ? state.ecc_corrected : state.ecc_uncorrected;
+  return NVML_SUCCESS;
 }
 
-GPUSIM_NVML nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int* count,
-                                                       nvmlProcessInfo_t* infos) {
-  return list_processes(device, count, infos, true);
+// Each field has its own answer; the call as a whole succeeds.
+GPUSIM_NVML nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t* values) {
+  Lock lock;
+  Session& session = Session::instance();
+  if (!session.initialized()) return NVML_ERROR_UNINITIALIZED;
+  if (!session.owns(device) || values == nullptr || count < 0) return NVML_ERROR_INVALID_ARGUMENT;
+  DeviceState state;
+  const nvmlReturn_t result = session.get_state(device, &state);
+  if (result != NVML_SUCCESS && result != NVML_ERROR_GPU_IS_LOST) return result;
+  for (int i = 0; i < count; ++i) {
+    nvmlFieldValue_t& value = values[i];
+    value.latencyUsec = 0;
+    value.nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
+    if (value.fieldId != kFieldRecoveryAction) continue;
+    // 0 none, 1 reset, 2 reboot.
+    value.value.ullVal = 0;
+    value.value.uiVal = result == NVML_ERROR_GPU_IS_LOST                       ? 2
+                        : state.health == gpusim::DeviceHealth::kResetRequired ? 1
+                                                                               : 0;
+    value.valueType = kValueTypeUnsignedInt;
+    value.nvmlReturn = NVML_SUCCESS;
+  }
+  return NVML_SUCCESS;
+}
+
+// The device-memory cgroup, since 615 (NVML.H). Setting it needs root.
+GPUSIM_NVML nvmlDeviceSetMemoryLimits_v1(nvmlDevice_t device,
+                                         const nvmlSetMemoryLimits_v1_t* limits) {
+  Lock lock;
+  const nvmlReturn_t result = usable(device, limits);
+  if (result != NVML_SUCCESS) return result;
+  const nvmlReturn_t since = Session::instance().since(kMemoryLimitsSince);
+  if (since != NVML_SUCCESS) return since;
+  if (limits->nameSpace == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  Request request = make_request(Op::kSetMemoryLimit, device->device.driver_index);
+  request.memory_limit.soft = limits->softLimit;
+  request.memory_limit.hard = limits->hardLimit;
+  if (!gpusim::copy_text(limits->nameSpace, request.memory_limit.cgroup, gpusim::kCgroupTextSize)) {
+    return NVML_ERROR_INVALID_ARGUMENT;
+  }
+  Reply reply;
+  return Session::instance().call(&request, &reply);
+}
+
+GPUSIM_NVML nvmlDeviceGetMemoryLimits_v1(nvmlDevice_t device, nvmlGetMemoryLimits_v1_t* limits) {
+  Lock lock;
+  const nvmlReturn_t result = usable(device, limits);
+  if (result != NVML_SUCCESS) return result;
+  const nvmlReturn_t since = Session::instance().since(kMemoryLimitsSince);
+  if (since != NVML_SUCCESS) return since;
+  if (limits->nameSpace == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  Request request = make_request(Op::kGetMemoryLimit, device->device.driver_index);
+  if (!gpusim::copy_text(limits->nameSpace, request.memory_limit.cgroup, gpusim::kCgroupTextSize)) {
+    return NVML_ERROR_INVALID_ARGUMENT;
+  }
+  Reply reply;
+  const nvmlReturn_t called = Session::instance().call(&request, &reply);
+  if (called != NVML_SUCCESS) return called;
+  limits->softLimit = reply.memory_limit.soft;
+  limits->hardLimit = reply.memory_limit.hard;
+  limits->currentUsed = reply.memory_limit.current_used;
+  return NVML_SUCCESS;
 }

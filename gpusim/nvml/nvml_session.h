@@ -20,11 +20,19 @@ class Session {
   nvmlReturn_t shutdown();
   bool initialized() const { return init_count_ > 0; }
 
-  uint32_t count() const { return count_; }
+  // GPUs; the handles of MIG devices follow theirs.
+  uint32_t count() const { return gpu_count_; }
+  uint32_t count_with_mig() const { return count_; }
   nvmlDevice_t handle(uint32_t index) { return &devices_[index]; }
   // Is it one of ours? Anything else is an invalid argument, not a crash.
   bool owns(nvmlDevice_t device) const;
   uint32_t index_of(nvmlDevice_t device) const;
+
+  // The state of the device; kGpuLost when it is off the bus, or came back as another one.
+  nvmlReturn_t get_state(nvmlDevice_t device, DeviceState* state);
+  const DriverInfo& driver() const { return driver_; }
+  // For functions that came with a later driver: NVML_ERROR_FUNCTION_NOT_FOUND on an earlier one.
+  nvmlReturn_t since(uint32_t driver_major) const;
 
   // Connects anew when gpusimd was restarted, and in a forked child.
   nvmlReturn_t call(Request* request, Reply* reply);
@@ -35,6 +43,8 @@ class Session {
 
   uint32_t init_count_ = 0;
   uint32_t count_ = 0;
+  uint32_t gpu_count_ = 0;
+  DriverInfo driver_ = {};
   DriverClient client_;
   nvmlDevice_st devices_[kMaxDevices] = {};
 };
@@ -47,6 +57,11 @@ class Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 };
+
+// Is the handle one of ours, `out` not null, and the GPU there? The first thing of nearly every call.
+nvmlReturn_t usable(nvmlDevice_t device, const void* out);
+// And, where it says what the GPU does: is it in a working state?
+nvmlReturn_t usable_state(nvmlDevice_t device, const void* out, DeviceState* state);
 
 nvmlReturn_t to_nvml(Status status);
 

@@ -1,4 +1,5 @@
 // NVML: library, driver and device lookup.
+#include <cstdio>
 #include <cstring>
 
 #include "common/text.h"
@@ -18,9 +19,14 @@ nvmlReturn_t put_text(const char* text, char* to, unsigned int length) {
 }
 
 nvmlReturn_t put_system_text(const char* text, char* to, unsigned int length) {
-  Lock lock;
-  if (!Session::instance().initialized()) return NVML_ERROR_UNINITIALIZED;
-  return put_text(text, to, length);
+  return Session::instance().initialized() ? put_text(text, to, length) : NVML_ERROR_UNINITIALIZED;
+}
+
+// A GPU that is off the bus has a place in the count, but no handle.
+nvmlReturn_t give(nvmlDevice_t found, nvmlDevice_t* device) {
+  const nvmlReturn_t result = gpusim::nvml::usable(found, device);
+  if (result == NVML_SUCCESS) *device = found;
+  return result;
 }
 
 }  // namespace
@@ -81,18 +87,20 @@ extern "C" __attribute__((visibility("default"))) const char* nvmlErrorString(nv
 }
 
 GPUSIM_NVML nvmlSystemGetDriverVersion(char* version, unsigned int length) {
-  return put_system_text(gpusim::kDriverVersion, version, length);
+  Lock lock;
+  return put_system_text(Session::instance().driver().driver_version, version, length);
 }
 
 GPUSIM_NVML nvmlSystemGetNVMLVersion(char* version, unsigned int length) {
-  return put_system_text(gpusim::kNvmlVersion, version, length);
+  Lock lock;
+  return put_system_text(Session::instance().driver().nvml_version, version, length);
 }
 
 GPUSIM_NVML nvmlSystemGetCudaDriverVersion_v2(int* version) {
   Lock lock;
   if (!Session::instance().initialized()) return NVML_ERROR_UNINITIALIZED;
   if (version == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-  *version = gpusim::kCudaVersion;
+  *version = Session::instance().driver().cuda_version;
   return NVML_SUCCESS;
 }
 
@@ -113,8 +121,7 @@ GPUSIM_NVML nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t* devi
   Session& session = Session::instance();
   if (!session.initialized()) return NVML_ERROR_UNINITIALIZED;
   if (device == nullptr || index >= session.count()) return NVML_ERROR_INVALID_ARGUMENT;
-  *device = session.handle(index);
-  return NVML_SUCCESS;
+  return give(session.handle(index), device);
 }
 
 GPUSIM_NVML nvmlDeviceGetHandleByUUID(const char* uuid, nvmlDevice_t* device) {
@@ -122,11 +129,47 @@ GPUSIM_NVML nvmlDeviceGetHandleByUUID(const char* uuid, nvmlDevice_t* device) {
   Session& session = Session::instance();
   if (!session.initialized()) return NVML_ERROR_UNINITIALIZED;
   if (uuid == nullptr || device == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-  for (uint32_t i = 0; i < session.count(); ++i) {
+  for (uint32_t i = 0; i < session.count_with_mig(); ++i) {
     if (strcmp(session.handle(i)->device.info.uuid, uuid) == 0) {
-      *device = session.handle(i);
-      return NVML_SUCCESS;
+      return give(session.handle(i), device);
     }
   }
   return NVML_ERROR_NOT_FOUND;
+}
+
+// "[domain:]bus:device[.function]" in hexadecimal digits, of any length and case.
+GPUSIM_NVML nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, nvmlDevice_t* device) {
+  Lock lock;
+  Session& session = Session::instance();
+  if (!session.initialized()) return NVML_ERROR_UNINITIALIZED;
+  unsigned int domain = 0;
+  unsigned int bus = 0;
+  unsigned int slot = 0;
+  if (bus_id == nullptr || device == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  if (sscanf(bus_id, "%8x:%2x:%2x", &domain, &bus, &slot) != 3) {
+    domain = 0;
+    if (sscanf(bus_id, "%2x:%2x", &bus, &slot) != 2) return NVML_ERROR_INVALID_ARGUMENT;
+  }
+  for (uint32_t i = 0; i < session.count(); ++i) {
+    const auto& info = session.handle(i)->device.info;
+    if (info.pci_domain == domain && info.pci_bus == bus && info.pci_device == slot) {
+      return give(session.handle(i), device);
+    }
+  }
+  return NVML_ERROR_NOT_FOUND;
+}
+
+GPUSIM_NVML nvmlDeviceGetHandleByPciBusId(const char* bus_id, nvmlDevice_t* device) {
+  return nvmlDeviceGetHandleByPciBusId_v2(bus_id, device);
+}
+
+// The first names of these functions.
+GPUSIM_NVML nvmlInit() {
+  return nvmlInit_v2();
+}
+GPUSIM_NVML nvmlDeviceGetCount(unsigned int* count) {
+  return nvmlDeviceGetCount_v2(count);
+}
+GPUSIM_NVML nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t* device) {
+  return nvmlDeviceGetHandleByIndex_v2(index, device);
 }

@@ -133,7 +133,7 @@ TEST_F(AccountingTest, ServerDeathBreaksItsClientsOnly) {
   ASSERT_EQ(books.create_context(2, 0, false), Status::kOk);
   ASSERT_EQ(allocate(1, kMiB), Status::kOk);
   books.remove_session(100);
-  EXPECT_EQ(books.check(1), Status::kMpsServerGone);
+  EXPECT_EQ(books.check(1, 0), Status::kMpsServerGone);
   EXPECT_EQ(allocate(1, kMiB), Status::kMpsServerGone);
   EXPECT_EQ(books.create_context(1, 0, true), Status::kMpsServerGone);
   EXPECT_EQ(allocate(2, kMiB), Status::kOk);
@@ -147,8 +147,8 @@ TEST_F(AccountingTest, TerminatedClient) {
   ASSERT_EQ(books.create_context(1, 0, true), Status::kOk);
   ASSERT_EQ(books.create_context(2, 0, true), Status::kOk);
   EXPECT_EQ(books.terminate(100, 10), Status::kOk);
-  EXPECT_EQ(books.check(1), Status::kClientTerminated);
-  EXPECT_EQ(books.check(2), Status::kOk);
+  EXPECT_EQ(books.check(1, 0), Status::kClientTerminated);
+  EXPECT_EQ(books.check(2, 0), Status::kOk);
   EXPECT_EQ(used(), kServerShare + kContext);
   EXPECT_EQ(books.terminate(100, 12), Status::kNotFound);
 }

@@ -1,5 +1,6 @@
 // A client of libcuda for the tests. Each argument is a step; each step prints one line.
 //   init | count | ctx[:DEVICE] | newctx | alloc:MIB | fill | free | info | sync | roundtrip
+//   launch:KERNEL | spin:MICROSECONDS | version | name:DEVICE
 //   proc:SYMBOL:VERSION | fork (a child that sleeps) | childinit | hold (until a line or EOF on
 //   stdin)
 #include <dlfcn.h>
@@ -110,6 +111,43 @@ void run_step(const std::string& name, const std::string& argument) {
     size_t total_bytes = 0;
     result = call_as<size_t*, size_t*>("cuMemGetInfo_v2", &free_bytes, &total_bytes);
     more = std::to_string(free_bytes / kMiB) + " " + std::to_string(total_bytes / kMiB);
+  } else if (name == "launch" || name == "spin") {
+    // launch:NAME of a kernel; spin:US, a kernel of that length, waited for: prints its milliseconds.
+    void* module = nullptr;
+    void* function = nullptr;
+    void* start = nullptr;
+    void* end = nullptr;
+    uint64_t us = strtoull(argument.c_str(), nullptr, 10);
+    void* parameters[] = {&us};
+    const std::string kernel = name == "spin" ? "spin_us" : argument;
+    result = call_as<void**, const void*>("cuModuleLoadData", &module, "image");
+    if (result == 0) {
+      result = call_as<void**, void*, const char*>("cuModuleGetFunction", &function, module,
+                                                   kernel.c_str());
+    }
+    call_as<void**, unsigned int>("cuEventCreate", &start, 0u);
+    call_as<void**, unsigned int>("cuEventCreate", &end, 0u);
+    call_as<void*, void*>("cuEventRecord", start, nullptr);
+    if (result == 0) {
+      result = call_as<void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                       void*, void**, void**>("cuLaunchKernel", function, 1, 1, 1, 32, 1, 1, 0,
+                                              nullptr, parameters, nullptr);
+    }
+    if (name == "spin") {
+      float milliseconds = 0;
+      call_as<void*, void*>("cuEventRecord", end, nullptr);
+      call_as<void*>("cuEventSynchronize", end);
+      call_as<float*, void*, void*>("cuEventElapsedTime", &milliseconds, start, end);
+      more = std::to_string(static_cast<long>(milliseconds));
+    }
+  } else if (name == "version") {
+    int version = 0;
+    result = call_as<int*>("cuDriverGetVersion", &version);
+    more = std::to_string(version);
+  } else if (name == "name") {
+    char text[100] = "";
+    result = call_as<char*, int, int>("cuDeviceGetName", text, 100, atoi(argument.c_str()));
+    more = text;
   } else if (name == "sync") {
     result = call_as("cuCtxSynchronize");
   } else if (name == "roundtrip") {

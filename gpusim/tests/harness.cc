@@ -256,6 +256,11 @@ std::string probe_lines(const Environment& environment, std::vector<std::string>
   return outcome.output + outcome.errors;
 }
 
+Outcome gpusim(const Gpusimd& driver, std::vector<std::string> words) {
+  words.insert(words.begin(), {binary("gpusim"), "--dir", driver.dir()});
+  return run(words, driver.environment());
+}
+
 long used_mib(const Gpusimd& driver, unsigned device) {
   DriverClient client;
   DeviceState state = {};

@@ -122,6 +122,9 @@ std::unique_ptr<Process> probe(const Environment& environment, std::vector<std::
 // The lines of a probe that runs to its end.
 std::string probe_lines(const Environment& environment, std::vector<std::string> steps);
 
+// `gpusim <words>` on the driver's folder.
+Outcome gpusim(const Gpusimd& driver, std::vector<std::string> words);
+
 // Used MiB of a device (without the reserved part), asked from gpusimd.
 long used_mib(const Gpusimd& driver, unsigned device);
 
