@@ -70,6 +70,11 @@ Status Accounting::processes(uint32_t device, uint64_t first, std::vector<Proces
   if (device >= devices_.size()) return Status::kNoSuchDevice;
   const DeviceBook& book = books_[device];
   *total = book.processes.size();
+  std::map<int32_t, uint32_t> faulted;
+  for (const auto& [id, session] : sessions_) {
+    const auto fault = session.faults.find(device);
+    if (fault != session.faults.end()) faulted.emplace(session.pid, fault->second);
+  }
   uint64_t row = 0;
   for (const auto& [pid, use] : book.processes) {
     if (row++ < first) continue;
@@ -79,10 +84,8 @@ Status Accounting::processes(uint32_t device, uint64_t first, std::vector<Proces
                  : use.mps_contexts > 0 ? ProcessKind::kMpsClient
                                         : ProcessKind::kCompute;
     entry.used_bytes = use.allocated_bytes + use.context_bytes;
-    for (const auto& [id, session] : sessions_) {
-      const auto fault = session.faults.find(device);
-      if (session.pid == pid && fault != session.faults.end()) entry.faulted = fault->second;
-    }
+    const auto fault = faulted.find(pid);
+    if (fault != faulted.end()) entry.faulted = fault->second;
     rows->push_back(entry);
   }
   return Status::kOk;

@@ -104,7 +104,6 @@ bool Daemon::run() {
       if (found != clients_.end() && !serve_one(found->first, &found->second)) drop(tag >> 2);
     }
     if (accepting) accept_clients();
-    publish_events();
   }
 }
 
@@ -177,6 +176,7 @@ bool Daemon::serve_one(SessionId id, Client* client) {
     return true;
   }
   reply.status = handle(id, *client, request, &reply);
+  publish_events();  // before the answer: who has it finds everything done
   const uint64_t slow_ms = request.op < Op::kInjectFault ? accounting_->slow_ms(request.device) : 0;
   if (slow_ms == 0) return answer(*client, reply);
   client->late = std::make_unique<Reply>(reply);

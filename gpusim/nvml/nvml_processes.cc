@@ -113,7 +113,7 @@ GPUSIM_NVML nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigne
                                                     nvmlProcessInfo_t* infos) {
   Lock lock;
   const nvmlReturn_t since = Session::instance().since(kMpsListSince);
-  if (Session::instance().initialized() && since != NVML_SUCCESS) return since;
+  if (since != NVML_SUCCESS) return since;
   return list_processes(device, count, false, put_v2, infos);
 }
 
@@ -134,7 +134,7 @@ GPUSIM_NVML nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, unsi
                                                        nvmlProcessInfo_t* infos) {
   Lock lock;
   const nvmlReturn_t since = Session::instance().since(kMpsListSince);
-  if (Session::instance().initialized() && since != NVML_SUCCESS) return since;
+  if (since != NVML_SUCCESS) return since;
   if (Session::instance().owns(device) && device->device.info.cc_major < 7) {
     return NVML_ERROR_NOT_SUPPORTED;
   }
@@ -154,7 +154,7 @@ GPUSIM_NVML nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
                                                   nvmlProcessDetailList_v1_t* list) {
   Lock lock;
   const nvmlReturn_t since = Session::instance().since(kDetailListSince);
-  if (Session::instance().initialized() && since != NVML_SUCCESS) return since;
+  if (since != NVML_SUCCESS) return since;
   if (list == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
   if (list->version != kProcessDetailListV1Version) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
   if (list->mode > kProcessModeMps) return NVML_ERROR_INVALID_ARGUMENT;

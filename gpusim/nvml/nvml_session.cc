@@ -65,6 +65,7 @@ uint32_t Session::index_of(nvmlDevice_t device) const {
 }
 
 nvmlReturn_t Session::since(uint32_t major) const {
+  if (!initialized()) return NVML_SUCCESS;  // which the caller says by itself
   uint32_t own = 0;
   for (const char* at = driver_.driver_version; *at >= '0' && *at <= '9'; ++at) {
     own = own * 10 + static_cast<uint32_t>(*at - '0');

@@ -3,7 +3,11 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "common/driver_client.h"
 #include "common/unix_socket.h"
@@ -24,6 +28,12 @@ TEST(Gpusimd, Arguments) {
       {{"--dir", "/tmp/unused"}, 2, "--gpus is missing"},
       {{"--dir", "/tmp/unused", "--gpus", "2xRTX"}, 2, "'2xRTX' names an unknown model"},
       {{"--dir", "/tmp/unused", "--gpus", "2xL4", "--seed", "x"}, 2, "--seed 'x'"},
+      {{"--dir", "/tmp/unused", "--gpus", "2xL4", "--driver", "390"},
+       2,
+       "--driver '390' is not a known version; known: 470, 535"},
+      {{"--dir", "/tmp/unused", "--gpus", "2xL4", "--gap", "x=on"}, 2, "--gap 'x=on'"},
+      {{"--dir", "/tmp/unused", "--gpus", "2xL4", "--file", "x"}, 2, "exclude each other"},
+      {{"--dir", "/tmp/unused", "--file", "/nowhere"}, 2, "--file /nowhere: cannot be read"},
       {{"--dir", "/tmp/unused", "--gpus"}, 2, "--gpus needs a value"},
       {{"--fast"}, 2, "unknown option '--fast'"},
       {{"--dir", "/proc/nowhere", "--gpus", "1xL4"}, 1, "cannot create /proc/nowhere"},
@@ -148,6 +158,67 @@ TEST(Gpusimd, ClientThatDoesNotRead) {
   close(fd);
 }
 
+// A full disk: no start, with the reason; while it runs, only the line for the kernel log is lost.
+TEST(Gpusimd, FullDisk) {
+  TempDir folder;
+  const std::string dir = folder / "g";
+  ASSERT_EQ(mkdir(dir.c_str(), 0755), 0);
+  ASSERT_EQ(mkdir((dir + "/cdi").c_str(), 0755), 0);
+  ASSERT_EQ(symlink("/dev/full", (dir + "/cdi/nvidia.yaml.tmp").c_str()), 0);
+  const Outcome outcome = run({binary("gpusimd"), "--dir", dir, "--gpus", "1xL4"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.errors.find("cdi/nvidia.yaml.tmp: No space left on device"), std::string::npos)
+      << outcome.errors;
+
+  Gpusimd driver("1xL4");
+  ASSERT_EQ(symlink("/dev/full", (driver.dir() + "/kernel.log").c_str()), 0);
+  EXPECT_EQ(gpusim(driver, {"xid", "--gpu", "0", "13"}).exit_code, 0);
+  EXPECT_EQ(used_mib(driver, 0), 0) << "goes on";
+}
+
+// Who says nothing, or talks while an answer is owed, holds up nobody.
+TEST(Gpusimd, SilentAndImpatientClients) {
+  Gpusimd driver("1xL4");
+  std::vector<int> silent;
+  for (int i = 0; i < 20; ++i) {
+    silent.push_back(connect_seqpacket((driver.dir() + "/socket").c_str(), kSocketName, 20));
+    ASSERT_GE(silent.back(), 0);
+  }
+  DriverClient impatient;
+  ASSERT_EQ(impatient.connect_to(driver.dir().c_str(), Role::kObserver), Status::kOk);
+  Request request = make_request(Op::kWaitEvent);
+  EXPECT_EQ(impatient.send(&request), Status::kOk);
+  Reply reply;
+  request = make_request(Op::kGetState);
+  EXPECT_EQ(impatient.call(&request, &reply), Status::kDisconnected);
+  EXPECT_EQ(used_mib(driver, 0), 0);
+  for (const int fd : silent) close(fd);
+}
+
+// What is for gpusimd's own user only: faults, compute mode, memory limits.
+TEST(Gpusimd, Privileges) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to become somebody else";
+  Gpusimd driver("1xL4", {"--driver", "615"});
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(1);
+    DriverClient client;
+    if (client.connect_to(driver.dir().c_str(), Role::kObserver) != Status::kOk) _exit(2);
+    for (const Op op : {Op::kInjectFault, Op::kInjectXid, Op::kLoseDevice, Op::kRestoreDevice,
+                        Op::kResetDevice, Op::kSlowDevice, Op::kInjectEcc, Op::kSetBehaviour,
+                        Op::kSetComputeMode, Op::kSetMemoryLimit}) {
+      Request request = make_request(op);
+      Reply reply;
+      if (client.call(&request, &reply) != Status::kNotPermitted) _exit(static_cast<int>(op));
+    }
+    DeviceState state;
+    _exit(client.get_state(0, &state) == Status::kOk ? 0 : 3);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "the operation that was let through, or the step";
+}
+
 // One process cannot take all connections.
 TEST(Gpusimd, ConnectionsPerProcess) {
   Gpusimd driver("1xL4");
@@ -160,6 +231,54 @@ TEST(Gpusimd, ConnectionsPerProcess) {
     }
   }
   EXPECT_EQ(accepted, 32);
+}
+
+// A fleet file, and the spec as nvidia-ctk writes it: versioned libraries and an ldconfig hook (TK).
+TEST(Gpusimd, FleetFileAndCdiLikeNvidiaCtk) {
+  TempDir folder;
+  const std::string path = folder / "fleet.json";
+  std::ofstream(path) << R"({"driver": "550", "gpus": [{"model": "T4"},
+      {"model": "L4", "uuid": "GPU-01234567-89ab-cdef-0123-456789abcdef"}]})";
+  Process process({binary("gpusimd"), "--dir", folder / "g", "--file", path}, {});
+  ASSERT_TRUE(eventually([&] { return exists(folder / "g/gpusimd.pid"); }));
+  const Outcome cdi = run({binary("gpusim"), "--dir", folder / "g", "cdi", "--like-nvidia-ctk"});
+  EXPECT_EQ(cdi.exit_code, 0) << cdi.errors;
+  for (const char* text :
+       {"cdiVersion: \"0.5.0\"", "- name: \"GPU-01234567-89ab-cdef-0123-456789abcdef\"",
+        "/libcuda.so.550.163.01-gpusim\"", "/libnvidia-ml.so.550.163.01-gpusim\"",
+        "hookName: \"createContainer\"", "\"nvidia-cdi-hook\", \"update-ldcache\", \"--folder\"",
+        "NVIDIA_CTK_LIBCUDA_DIR=/usr/lib"}) {
+    EXPECT_NE(cdi.output.find(text), std::string::npos) << text;
+  }
+  EXPECT_EQ(cdi.output.find("/libcuda.so.1\"\n          containerPath"), std::string::npos);
+  process.kill(SIGTERM);
+  EXPECT_EQ(process.wait(), 0);
+}
+
+// The hook makes the link by which programs look for the library, in the container's root.
+TEST(Gpusimd, LdcacheHook) {
+  if (geteuid() != 0) GTEST_SKIP() << "ldconfig -r needs root";
+  TempDir folder;
+  namespace fs = std::filesystem;
+  const std::string root = folder / "root";
+  fs::create_directories(root + "/usr/lib/x86_64-linux-gnu");
+  fs::create_directories(root + "/etc");
+  fs::copy_file(binary("libcuda.so.1"),
+                root + "/usr/lib/x86_64-linux-gnu/libcuda.so.580.95.05-gpusim");
+  std::ofstream(folder / "config.json") << R"({"root": {"path": "root"}})";
+  const Outcome hook = run({binary("gpusim"), "nvidia-cdi-hook", "update-ldcache", "--folder",
+                            "/usr/lib/x86_64-linux-gnu"},
+                           {}, "{\"ociVersion\": \"1.0\", \"bundle\": \"" + folder.path() + "\"}");
+  EXPECT_EQ(hook.exit_code, 0) << hook.errors;
+  EXPECT_EQ(fs::read_symlink(root + "/usr/lib/x86_64-linux-gnu/libcuda.so.1"),
+            "libcuda.so.580.95.05-gpusim");
+  for (const char* state : {"", "{}", "{\"bundle\": \"/nowhere\"}", "\x01{"}) {
+    EXPECT_EQ(
+        run({binary("gpusim"), "nvidia-cdi-hook", "update-ldcache", "--folder", "/x"}, {}, state)
+            .exit_code,
+        1)
+        << state;
+  }
 }
 
 TEST(Gpusimd, SmiAndCdiCommands) {

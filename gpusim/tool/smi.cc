@@ -1,6 +1,8 @@
 // `gpusim smi`: a table in the manner of nvidia-smi, its compute modes and its memory limits.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <vector>
@@ -76,8 +78,15 @@ Status smi_table(DriverClient* client, int only, std::string* out) {
   *out = fmt::format("gpusim smi   Driver Version: {}   CUDA Version: {}.{}   (simulated)\n\n",
                      driver.driver_version, driver.cuda_version / 1000,
                      driver.cuda_version % 1000 / 10);
-  *out += fmt::format("{:<4} {:<22} {:<41} {:>9} {:>9} {:>9} {:>5}  {}\n", "GPU", "Name", "UUID",
-                      "Used MiB", "Free MiB", "Total MiB", "Util", "Compute M.");
+  size_t width = 22;
+  for (uint32_t index = 0; index < client->device_count(); ++index) {
+    DeviceInfo info;
+    const Status status = client->get_device(index, &info);
+    if (status != Status::kOk) return status;
+    width = std::max(width, strlen(info.name));
+  }
+  *out += fmt::format("{:<4} {:<{}} {:<41} {:>9} {:>9} {:>9} {:>5}  {}\n", "GPU", "Name", width,
+                      "UUID", "Used MiB", "Free MiB", "Total MiB", "Util", "Compute M.");
   std::string processes;
   for (uint32_t index = 0; index < client->device_count(); ++index) {
     if (only >= 0 && static_cast<uint32_t>(only) != index) continue;
@@ -91,8 +100,8 @@ Status smi_table(DriverClient* client, int only, std::string* out) {
     const uint64_t usable = info.total_bytes - info.reserved_bytes;
     const uint64_t free_bytes = usable > state.used_bytes ? usable - state.used_bytes : 0;
     *out +=
-        fmt::format("{:<4} {:<22} {:<41} {:>9} {:>9} {:>9} {:>4}%  {}\n", show_index(info, index),
-                    info.name, info.uuid, state.used_bytes / kMiB, free_bytes / kMiB,
+        fmt::format("{:<4} {:<{}} {:<41} {:>9} {:>9} {:>9} {:>4}%  {}\n", show_index(info, index),
+                    info.name, width, info.uuid, state.used_bytes / kMiB, free_bytes / kMiB,
                     info.total_bytes / kMiB, state.gpu_utilization_percent, health_name(state));
     for (const ProcessEntry& row : rows) {
       processes += fmt::format("{:<4} {:>9} {:<5} {:>9}  {}{}\n", show_index(info, index), row.pid,
