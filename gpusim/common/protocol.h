@@ -172,7 +172,7 @@ struct DeviceInfo {
   uint32_t parent;               // of a MIG device: its GPU's index
   uint32_t gpu_instance_id;      // of a MIG device
   uint32_t compute_instance_id;  // of a MIG device
-  uint32_t generation;           // grows when the GPU comes back after it was lost
+  uint32_t generation;           // grows when the GPU comes back as another one
   DeviceHealth health;
 };
 

@@ -172,7 +172,7 @@ Status Accounting::restore(uint32_t device, std::string_view uuid) {
     const bool part = devices_[i].kind == DeviceKind::kMig && devices_[i].parent == device;
     if (i != device && !part) continue;
     devices_[i].health = DeviceHealth::kGood;
-    ++devices_[i].generation;
+    if (!uuid.empty()) ++devices_[i].generation;
     books_[i].compute_mode = ComputeMode::kDefault;  // it does not survive the driver's reload
     books_[i].running.clear();
   }
