@@ -122,8 +122,8 @@ int tell_daemon(Command* command, const std::string& words) {
 
 int kill_process(pid_t pid, const char* what) {
   // A stale pid file may name any process.
-  const std::string name = read_file(fmt::format("/proc/{}/comm", pid));
-  if (!name.starts_with("nvidia-cuda-mps")) {
+  const std::string command = read_file(fmt::format("/proc/{}/cmdline", pid));
+  if (command.find("nvidia-cuda-mps") == std::string::npos) {
     return complain(fmt::format("process {} is no {}", pid, what));
   }
   if (pid > 1 && kill(pid, SIGKILL) == 0) return kExitOk;
