@@ -1,6 +1,7 @@
 // Many clients: 10,000 that connect and die, and eight GPUs with 60 clients each.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,6 +64,12 @@ TEST(Scale, EightGpusWithSixtyClientsEach) {
   constexpr uint32_t kGpus = 8;
   constexpr int kClients = 60;
   Gpusimd driver("8xH100", {"--driver", "590"});
+  // Three pipes a client.
+  rlimit files = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &files), 0);
+  if (files.rlim_max < 2000) GTEST_SKIP() << "needs 2000 descriptors";
+  files.rlim_cur = files.rlim_max;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
   std::vector<std::unique_ptr<Process>> clients;
   for (uint32_t gpu = 0; gpu < kGpus; ++gpu) {
     for (int i = 0; i < kClients; ++i) {
