@@ -107,6 +107,8 @@ Process::Process(std::vector<std::string> arguments, const Environment& environm
     dup2(in[0], 0);
     dup2(out[1], 1);
     dup2(err[1], 2);
+    // Nothing else goes along: what outlives its test must not hold a lock or pipe of whoever runs it.
+    for (int fd = 3; fd < 1024; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);
     execve(argv[0], argv.data(), envp.data());
     _exit(127);
   }
