@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -42,7 +43,8 @@ constexpr char kUsage[] =
     "  --gpus SPEC       NxMODEL[,NxMODEL...], for example 2xL4 or 1xH100,4xA10G; at most 64 GPUs.\n"
     "                    2xL4-6Q: vGPU slices of 6 GiB; 1xA100-40:3g.20gb+1g.5gb: MIG devices\n"
     "  --file FILE       a fleet as JSON or YAML (see README)\n"
-    "  --driver VERSION  470, 535, 550, 580 (the default), 590, 595, 615, or a full version\n"
+    "  --driver VERSION  470, 535, 550, 580, 590, 595, 615, or a full version; default: that of\n"
+    "                    GPUSIM_DRIVER, else 580\n"
     "  --seed N          UUIDs derive from N; default: from /etc/machine-id and DIR\n"
     "  --gap NAME=on|off a known gap of the real driver: crafted-limit, plain-process, per-process\n"
     "  --limit-excludes-context\n"
@@ -175,6 +177,9 @@ int run(int argc, char** argv) {
   Fleet fleet;
   if (const auto error = find_fleet(&options, &fleet)) return usage_error(*error);
   DriverInfo driver;
+  // For who cannot add an option, because another program starts gpusimd.
+  const char* preset = getenv("GPUSIM_DRIVER");
+  if (options.driver.empty() && preset != nullptr) options.driver = preset;
   if (options.driver.empty()) options.driver = "580";
   if (!find_driver_version(options.driver, &driver)) {
     return usage_error(

@@ -255,6 +255,21 @@ TEST(Gpusimd, FleetFileAndCdiLikeNvidiaCtk) {
   EXPECT_EQ(process.wait(), 0);
 }
 
+TEST(Gpusimd, DriverByEnvironment) {
+  TempDir folder;
+  Process process({binary("gpusimd"), "--dir", folder / "g", "--gpus", "1xL4"},
+                  {{"GPUSIM_DRIVER", "535"}});
+  ASSERT_TRUE(eventually([&] { return exists(folder / "g/gpusimd.pid"); }));
+  EXPECT_NE(run({binary("gpusim"), "--dir", folder / "g", "smi"}).output.find("535.261.03-gpusim"),
+            std::string::npos);
+  process.kill(SIGTERM);
+  process.wait();
+  EXPECT_EQ(
+      run({binary("gpusimd"), "--dir", folder / "g", "--gpus", "1xL4"}, {{"GPUSIM_DRIVER", "x"}})
+          .exit_code,
+      2);
+}
+
 // The hook makes the link by which programs look for the library, in the container's root.
 TEST(Gpusimd, LdcacheHook) {
   if (geteuid() != 0) GTEST_SKIP() << "ldconfig -r needs root";
