@@ -135,6 +135,7 @@ void Daemon::drop(SessionId id) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   accounting_->remove_session(id);
+  if (found->second.late != nullptr) --late_answers_;
   const auto counted = clients_of_process_.find(found->second.peer.pid);
   if (--counted->second == 0) clients_of_process_.erase(counted);
   close(found->second.fd);
@@ -181,6 +182,7 @@ bool Daemon::serve_one(SessionId id, Client* client) {
   if (slow_ms == 0) return answer(*client, reply);
   client->late = std::make_unique<Reply>(reply);
   client->due_us = now_us() + slow_ms * 1000;
+  ++late_answers_;
   return true;
 }
 
@@ -250,6 +252,7 @@ std::string Daemon::xid_line(const EventEntry& event) const {
 }
 
 int Daemon::send_late_answers() {
+  if (late_answers_ == 0) return -1;
   const uint64_t now = now_us();
   uint64_t next_us = UINT64_MAX;
   for (auto& [id, client] : clients_) {
@@ -260,6 +263,7 @@ int Daemon::send_late_answers() {
     }
     answer(client, *client.late);
     client.late.reset();
+    --late_answers_;
   }
   return next_us == UINT64_MAX ? -1 : static_cast<int>((next_us - now) / 1000 + 1);
 }

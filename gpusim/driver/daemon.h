@@ -78,6 +78,7 @@ class Daemon {
   std::map<int32_t, uint32_t> clients_of_process_;
   std::deque<EventEntry> events_;  // the last ones
   uint64_t last_event_ = 0;
+  size_t late_answers_ = 0;  // that are owed
 };
 
 }  // namespace gpusim
