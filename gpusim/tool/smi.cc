@@ -1,4 +1,5 @@
-// `gpusim smi`: a table in the manner of nvidia-smi, its compute modes and its memory limits.
+#include "tool/smi.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,6 +73,8 @@ std::string show_index(const DeviceInfo& info, uint32_t index) {
                                        : fmt::format("{}", index);
 }
 
+}  // namespace
+
 Status smi_table(DriverClient* client, int only, std::string* out) {
   DriverInfo driver;
   if (const Status status = client->get_driver(&driver); status != Status::kOk) return status;
@@ -114,6 +117,8 @@ Status smi_table(DriverClient* client, int only, std::string* out) {
   *out += processes.empty() ? "no running processes\n" : processes;
   return Status::kOk;
 }
+
+namespace {
 
 // As nvidia-smi -c takes them: the number or the name.
 int set_compute_mode(Command* command, const std::string& text) {
