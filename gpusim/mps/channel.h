@@ -41,8 +41,10 @@ struct ChannelMessage {
   int32_t result;
   uint32_t hundredths;
   uint32_t priority;
+  uint32_t percentage_rules;  // of kClient: the percentage holds whatever the client's own says
   uint32_t count;
   uint64_t devices;
+  char space[72];  // v3: the namespace, there and back
   ClientHello hello;
   LimitEntry limits[kMaxLimitKeys];
   char uuids[kMaxDevices][kUuidTextSize];

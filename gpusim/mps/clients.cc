@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/text.h"
 #include "common/unix_socket.h"
 #include "mps/control_daemon.h"
 
@@ -21,8 +22,9 @@ void close_waiting(int* fd) {
 
 }  // namespace
 
-void ControlDaemon::accept_client() {
-  const int fd = accept4(control_fd_, nullptr, nullptr, SOCK_CLOEXEC);
+void ControlDaemon::accept_client(int listen_fd, const std::string& server,
+                                  const std::string& space) {
+  const int fd = accept4(listen_fd, nullptr, nullptr, SOCK_CLOEXEC);
   if (fd < 0) return;
   log_.line("Accepting connection...");
   ucred credentials = {};
@@ -46,6 +48,8 @@ void ControlDaemon::accept_client() {
   waiting.pid = credentials.pid;
   waiting.uid = credentials.uid;
   waiting.since_ms = now_ms();
+  waiting.server = server;
+  waiting.space = space;
 }
 
 void ControlDaemon::read_hello(Waiting* waiting) {
@@ -59,7 +63,7 @@ void ControlDaemon::read_hello(Waiting* waiting) {
   waiting->hello.visible_devices[kMaxEnvironmentText - 1] = '\0';
   waiting->hello.pinned_limit[kMaxEnvironmentText - 1] = '\0';
   waiting->greeted = true;
-  const Server* server = accepting_server();
+  const Server* server = v3_ ? find_named(waiting->server) : accepting_server();
   const bool exists = server != nullptr && server->state != ServerState::kInitializing &&
                       (multiuser_ || server->uid == waiting->uid);
   log_.line(fmt::format(
@@ -77,6 +81,10 @@ void ControlDaemon::place_client(Waiting* waiting) {
   // Only root can make a server for somebody else.
   if (geteuid() != 0 && waiting->uid != geteuid()) {
     refuse(waiting, kMpsNotPermitted);
+    return;
+  }
+  if (v3_) {
+    place_v3_client(waiting);
     return;
   }
   Server* server = accepting_server();
@@ -123,7 +131,10 @@ void ControlDaemon::hand_over(Server* server, Waiting* waiting) {
   message->pid = waiting->pid;
   message->uid = waiting->uid;
   message->hello = waiting->hello;
-  put_defaults(server->defaults, message.get());
+  const NamespaceSpec* space = find_spec(*server, waiting->space);
+  put_defaults(space == nullptr ? server->defaults : space->defaults, message.get());
+  message->percentage_rules = space != nullptr && space->has_percentage ? 1 : 0;
+  copy_text(waiting->space, message->space, sizeof message->space);
   iovec part = {message.get(), sizeof *message};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr header = {};

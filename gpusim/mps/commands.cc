@@ -1,14 +1,13 @@
 // The console's verbs. Where NVIDIA's exact text is not public the answer is ours, marked "ours".
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "common/pinned_limit.h"
 #include "common/text.h"
 #include "mps/control_daemon.h"
+#include "mps/process_info.h"
 
 namespace gpusim::mps {
 namespace {
@@ -30,24 +29,6 @@ std::string short_uuid(const std::string& uuid) {
     if (uuid[at] == '-' && ++dashes == 4) break;
   }
   return uuid.substr(0, at);
-}
-
-// The inode of the process's PID namespace, which maps a client to its container.
-std::string pid_namespace(int32_t pid) {
-  char target[64];
-  const std::string path = fmt::format("/proc/{}/ns/pid", pid);
-  const ssize_t size = readlink(path.c_str(), target, sizeof target - 1);
-  if (size <= 0) return "-";
-  std::string text(target, static_cast<size_t>(size));  // pid:[4026531836]
-  const size_t open = text.find('[');
-  return open == std::string::npos ? "-" : text.substr(open + 1, text.size() - open - 2);
-}
-
-std::string command_of(int32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/cmdline", pid));
-  std::string program;
-  std::getline(file, program, '\0');
-  return program.empty() ? "-" : program;
 }
 
 }  // namespace
@@ -91,6 +72,7 @@ bool ControlDaemon::is_known(std::string_view command) const {
 }
 
 std::string ControlDaemon::execute(Console* console, const Words& words) {
+  if (v3_) return execute_v3(console, words);
   if (words.empty()) return "";
   for (const Command& command : kCommands) {
     if (words[0] != command.name || !is_known(command.name)) continue;
@@ -113,6 +95,7 @@ std::string ControlDaemon::get_server_status(Console*, const Words& words) {
   const Server* server = find_server(parse_pid(words[1]).value_or(0));
   if (server == nullptr) return kServerNotFound;
   switch (server->state) {
+    case ServerState::kStopped:
     case ServerState::kInitializing:
       return "INITIALIZING\n";
     case ServerState::kActive:

@@ -1,10 +1,10 @@
 #include "mps/console.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <iostream>
-#include <string>
 
 #include "common/text.h"
 #include "common/unix_socket.h"
@@ -14,28 +14,50 @@
 namespace gpusim::mps {
 namespace {
 
-// False when the daemon went away before its last word.
-bool print_answer(int fd) {
+enum class Answer { kGood, kError, kLost };
+
+Answer print_answer(int fd) {
   static ConsoleReply reply;
   do {
     if (!receive_message(fd, &reply, sizeof reply) || reply.magic != kMpsMagic ||
         reply.length > sizeof reply.text) {
-      return false;
+      return Answer::kLost;
     }
-    fwrite(reply.text, 1, reply.length, stdout);
-    fflush(stdout);
+    FILE* out = reply.failed != 0 ? stderr : stdout;
+    fwrite(reply.text, 1, reply.length, out);
+    fflush(out);
   } while (reply.is_last == 0);
-  return true;
+  return reply.failed != 0 ? Answer::kError : Answer::kGood;
+}
+
+int connect_to_daemon() {
+  for (const std::string& folder : console_directories()) {
+    const int fd = connect_seqpacket(folder.c_str(), kPrivilegedSocket, 0);
+    if (fd >= 0) return fd;
+  }
+  fputs("Cannot find MPS control daemon process\n", stderr);
+  return -1;
+}
+
+Answer ask(int fd, const std::string& command) {
+  if (command.size() > kMaxCommand) {
+    fputs("Command is too long\n", stderr);
+    return Answer::kLost;
+  }
+  if (!send_message(fd, command.data(), command.size())) {
+    fputs("Lost connection to MPS control daemon\n", stderr);
+    return Answer::kLost;
+  }
+  const Answer answer = print_answer(fd);
+  if (answer == Answer::kLost) fputs("Lost connection to MPS control daemon\n", stderr);
+  return answer;
 }
 
 }  // namespace
 
 int run_console() {
-  const int fd = connect_seqpacket(pipe_directory().c_str(), kPrivilegedSocket, 0);
-  if (fd < 0) {
-    fputs("Cannot find MPS control daemon process\n", stderr);
-    return 1;
-  }
+  const int fd = connect_to_daemon();
+  if (fd < 0) return 1;
   const bool interactive = isatty(STDIN_FILENO) == 1;
   int exit_code = 0;
   std::string line;
@@ -45,20 +67,20 @@ int run_console() {
     if (!std::getline(std::cin, line)) break;
     const std::string command(trim(line));
     if (command.empty()) continue;
-    if (command.size() > kMaxCommand) {
-      fputs("Command is too long\n", stderr);
-      exit_code = 1;
-      break;
-    }
-    if (!send_message(fd, command.data(), command.size()) || !print_answer(fd)) {
-      fputs("Lost connection to MPS control daemon\n", stderr);
-      exit_code = 1;
-      break;
-    }
-    if (command == "quit" || command.starts_with("quit ")) break;
+    const Answer answer = ask(fd, command);
+    if (answer != Answer::kGood) exit_code = 1;
+    if (answer == Answer::kLost || command == "quit" || command.starts_with("quit ")) break;
   }
   close(fd);
   return exit_code;
+}
+
+int run_command(const std::string& command) {
+  const int fd = connect_to_daemon();
+  if (fd < 0) return 1;
+  const Answer answer = ask(fd, command);
+  close(fd);
+  return answer == Answer::kGood ? 0 : 1;
 }
 
 }  // namespace gpusim::mps

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace gpusim::mps {
 
@@ -12,12 +13,15 @@ inline constexpr size_t kMaxCommand = 4096;
 struct ConsoleReply {
   uint32_t magic;
   uint32_t is_last;
+  uint32_t failed;  // of v3: the text is an error
   uint32_t length;
   char text[8192];
 };
 
 // 0 when a daemon answered everything, 1 when none is there or it went away. Does not return while
-// a daemon is there but does not answer, as NVIDIA's does not.
+// a daemon is there but does not answer, as NVIDIA's does not. Commands are lines of standard input,
+// or the one given.
 int run_console();
+int run_command(const std::string& command);
 
 }  // namespace gpusim::mps

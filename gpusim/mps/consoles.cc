@@ -122,6 +122,7 @@ void ControlDaemon::end_closed_consoles() {
 void ControlDaemon::answer(Console* console, std::string_view text) {
   auto reply = std::make_unique<ConsoleReply>();
   reply->magic = kMpsMagic;
+  reply->failed = console->failed ? 1 : 0;
   do {
     const size_t part = std::min(text.size(), sizeof reply->text);
     memcpy(reply->text, text.data(), part);

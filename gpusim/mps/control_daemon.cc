@@ -58,6 +58,9 @@ std::optional<std::string> ControlDaemon::open() {
   traits_ = ask_driver_traits(settings_);
   const std::string pipe = pipe_directory();
   const std::string logs = log_directory();
+  if (v3_ && !traits_.has_v3) {
+    return fmt::format("Protocol 3 needs driver 615 or newer, this is {}", traits_.major);
+  }
   for (const std::string& folder : {pipe, logs}) {
     if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
       return failed("Cannot create directory", folder);
@@ -110,6 +113,8 @@ std::optional<std::string> ControlDaemon::open() {
   const char* priority = getenv("CUDA_MPS_CLIENT_PRIORITY");
   if (priority != nullptr && strcmp(priority, "1") == 0) defaults_.priority = 1;
 
+  if (const auto error = apply_config()) return error;
+
   const std::string pid_path = in_pipe_directory(kPidFile);
   const int pid_fd = ::open(pid_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (pid_fd < 0) return failed("Cannot write", pid_path);
@@ -121,7 +126,10 @@ std::optional<std::string> ControlDaemon::open() {
 }
 
 void ControlDaemon::clean_up() {
-  for (Server& server : servers_) close_fd(&server.channel);
+  for (Server& server : servers_) {
+    close_fd(&server.channel);
+    remove_server_files(&server);
+  }
   for (Waiting& waiting : waiting_) close_fd(&waiting.fd);
   for (Console& console : consoles_) close_fd(&console.fd);
   servers_.clear();
@@ -149,10 +157,18 @@ std::vector<ControlDaemon::Watch> ControlDaemon::watches() {
   }
   if (hung_) return out;
   out.push_back({signal_fd_, [this] { read_signals(); }});
-  out.push_back({control_fd_, [this] { accept_client(); }});
+  out.push_back({control_fd_, [this] { accept_client(control_fd_, "", ""); }});
   out.push_back({fifo_fd_, [this] { drain_fifo(); }});
   for (Server& server : servers_) {
     out.push_back({server.channel, [this, &server] { serve_channel(&server); }});
+    out.push_back({server.listen_fd, [this, &server] {
+                     accept_client(server.listen_fd, server.name, kDefaultNamespace);
+                   }});
+    for (Namespace& space : server.namespaces) {
+      out.push_back({space.listen_fd, [this, &server, &space] {
+                       accept_client(space.listen_fd, server.name, space.spec.name);
+                     }});
+    }
   }
   for (Waiting& waiting : waiting_) {
     if (waiting.greeted) continue;

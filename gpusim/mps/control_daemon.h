@@ -2,8 +2,8 @@
 // One thread, one poll loop; nothing in it waits for a server or a client.
 //
 // control_daemon.cc: files and loop; clients.cc: connections on `control`; servers.cc: the servers'
-// processes; consoles.cc: sessions on `control_privileged`; commands.cc and gpusim_commands.cc: the
-// verbs.
+// processes; consoles.cc: sessions on `control_privileged`; commands.cc, gpusim_commands.cc and
+// v3_commands.cc: the verbs; v3_servers.cc: named servers and their folders.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,23 @@
 #include "mps/driver_traits.h"
 #include "mps/log.h"
 #include "mps/settings.h"
+#include "mps/v3_spec.h"
 
 namespace gpusim::mps {
 
 // Milliseconds of CLOCK_MONOTONIC.
 uint64_t now_ms();
 
+struct DaemonOptions {
+  bool multiuser = false;
+  bool v3 = false;
+  V3Config config;  // v3: what is there from the start
+};
+
 class ControlDaemon {
  public:
-  explicit ControlDaemon(bool multiuser) : multiuser_(multiuser) {}
+  explicit ControlDaemon(DaemonOptions options)
+      : multiuser_(options.multiuser), v3_(options.v3), config_(std::move(options.config)) {}
   ~ControlDaemon();
   ControlDaemon(const ControlDaemon&) = delete;
   ControlDaemon& operator=(const ControlDaemon&) = delete;
@@ -39,12 +47,23 @@ class ControlDaemon {
   int run();
 
  private:
-  enum class ServerState { kInitializing, kActive, kFault };
+  enum class ServerState { kStopped, kInitializing, kActive, kFault };  // v3 only: kStopped
   struct ServerClient {
     int32_t pid;
     uint64_t devices;
+    std::string space;  // v3: its namespace
+  };
+  struct Namespace {
+    NamespaceSpec spec;
+    int listen_fd = -1;
   };
   struct Server {
+    // v3 only.
+    std::string name;
+    std::string allowed_devices;
+    std::list<Namespace> namespaces;  // the default one among them
+    int listen_fd = -1;
+
     int32_t pid = 0;
     uint32_t uid = 0;
     int channel = -1;
@@ -64,12 +83,15 @@ class ControlDaemon {
     uint32_t uid = 0;
     uint64_t since_ms = 0;
     bool greeted = false;
+    std::string server;  // v3: whose socket it came by; "" = the daemon's own
+    std::string space;
     ClientHello hello = {};
   };
   struct Console {
     int fd = -1;
     bool closed = false;
     bool in_session = false;  // has given a command that counts for collisions
+    bool failed = false;      // v3: the answer is an error
     // Given while the daemon hangs; obeyed when it resumes.
     std::optional<std::string> stashed;
     // An answer that is held back (slow_ms).
@@ -85,9 +107,12 @@ class ControlDaemon {
   };
   using Words = std::vector<std::string>;
   struct Command;
+  struct V3Command;
+  struct V3Arguments;
   struct Watch;
 
   static const Command kCommands[];
+  static const V3Command kV3Commands[];
 
   std::vector<Watch> watches();
   int poll_timeout_ms() const;
@@ -95,7 +120,7 @@ class ControlDaemon {
   void drain_fifo();
   void clean_up();
 
-  void accept_client();
+  void accept_client(int listen_fd, const std::string& server, const std::string& space);
   void read_hello(Waiting* waiting);
   void place_client(Waiting* waiting);
   void hand_over(Server* server, Waiting* waiting);
@@ -104,6 +129,8 @@ class ControlDaemon {
   void drop_silent_clients();
 
   Server* start_server(uint32_t uid);
+  bool launch(Server* server);
+  void answer_for_dead_server(int32_t pid);
   Server* find_server(int32_t pid);
   Server* accepting_server();
   void serve_channel(Server* server);
@@ -143,10 +170,40 @@ class ControlDaemon {
   std::string get_default_priority(Console*, const Words&);
   std::string device_query(Console*, const Words&);
   std::string quit(Console*, const Words&);
+
+  // v3. Texts are errors.
+  std::optional<std::string> create_server(const ServerSpec& spec);
+  std::optional<std::string> create_namespace(Server* server, const NamespaceSpec& spec);
+  std::optional<std::string> apply_config();
+  void remove_server_files(Server* server);
+  void remove_namespace_files(const Server& server, Namespace* space);
+  std::string server_folder(const std::string& server, const std::string& space = "") const;
+  Server* find_named(std::string_view name);
+  void place_v3_client(Waiting* waiting);
+  const NamespaceSpec* find_spec(const Server& server, std::string_view space) const;
+  std::string execute_v3(Console* console, const Words& words);
+  std::string fail(Console* console, std::string_view text);
+  using V3 = V3Arguments;
+  std::string v3_server_create(Console*, const V3&);
+  std::string v3_server_delete(Console*, const V3&);
+  std::string v3_server_set(Console*, const V3&);
+  std::string v3_server_list(Console*, const V3&);
+  std::string v3_namespace_create(Console*, const V3&);
+  std::string v3_namespace_delete(Console*, const V3&);
+  std::string v3_namespace_set(Console*, const V3&);
+  std::string v3_namespace_list(Console*, const V3&);
+  std::string v3_client_list(Console*, const V3&);
+  std::string v3_client_terminate(Console*, const V3&);
+  std::string v3_device_list(Console*, const V3&);
+  std::string v3_feature_list(Console*, const V3&);
+  std::string v3_not_imitated(Console*, const V3&);
+
   // "gpusim ...": faults on demand.
   std::string gpusim_command(Console*, const Words&);
 
   bool multiuser_;
+  bool v3_;
+  V3Config config_;
   Settings settings_;
   DriverTraits traits_;
   Log log_;

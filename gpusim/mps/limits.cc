@@ -44,6 +44,10 @@ void LimitTable::set_from_environment(const char* text) {
 
 void LimitTable::resolve(const std::vector<VisibleDevice>& devices, uint64_t* limits) const {
   for (const Entry& entry : entries_) {
+    if (entry.key == "*") {
+      for (const VisibleDevice& device : devices) limits[device.driver_index] = entry.bytes;
+      continue;
+    }
     const std::string text = fmt::format("{}={}M", entry.key, entry.bytes / kMiB);
     apply_pinned_limits(text.c_str(), devices.data(), static_cast<uint32_t>(devices.size()),
                         limits);

@@ -20,6 +20,7 @@ inline constexpr char kLogFifo[] = "log";
 inline constexpr char kPidFile[] = "nvidia-cuda-mps-control.pid";
 inline constexpr char kServerProgram[] = "nvidia-cuda-mps-server";
 inline constexpr char kDefaultPipeDirectory[] = "/tmp/nvidia-mps";
+inline constexpr char kDefaultV3PipeDirectory[] = "/run/nvidia-mps";  // v3, root
 inline constexpr char kDefaultLogDirectory[] = "/var/log/nvidia-mps";
 
 // CUresult values that the MPS side answers with.

@@ -1,5 +1,7 @@
 #include "mps/paths.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 
@@ -7,6 +9,8 @@
 
 namespace gpusim::mps {
 namespace {
+
+const char* default_pipe_directory = kDefaultPipeDirectory;
 
 std::string directory(const char* variable, const char* fallback) {
   const char* value = getenv(variable);
@@ -17,8 +21,18 @@ std::string directory(const char* variable, const char* fallback) {
 
 }  // namespace
 
+void use_v3_paths() {
+  if (geteuid() == 0) default_pipe_directory = kDefaultV3PipeDirectory;
+}
+
 std::string pipe_directory() {
-  return directory("CUDA_MPS_PIPE_DIRECTORY", kDefaultPipeDirectory);
+  return directory("CUDA_MPS_PIPE_DIRECTORY", default_pipe_directory);
+}
+
+std::vector<std::string> console_directories() {
+  const char* value = getenv("CUDA_MPS_PIPE_DIRECTORY");
+  if (value != nullptr && value[0] != '\0') return {pipe_directory()};
+  return {kDefaultPipeDirectory, kDefaultV3PipeDirectory};
 }
 
 std::string log_directory() {

@@ -3,10 +3,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace gpusim::mps {
 
+// v3's default for root is another.
+void use_v3_paths();
 std::string pipe_directory();
+// Where a console looks for a daemon, whose protocol it does not know.
+std::vector<std::string> console_directories();
 std::string log_directory();
 
 // Files of the pipe directory and their modes (the process's umask must be 0):

@@ -44,12 +44,14 @@ bool receive_from_daemon(ChannelMessage* message, int* fd) {
 
 }  // namespace
 
-void ServerProcess::report(ChannelKind kind, int32_t pid, uint64_t devices, int32_t result) {
+void ServerProcess::report(ChannelKind kind, int32_t pid, uint64_t devices, int32_t result,
+                           const char* space) {
   auto message = std::make_unique<ChannelMessage>();
   message->kind = kind;
   message->pid = pid;
   message->devices = devices;
   message->result = result;
+  copy_text(space, message->space, sizeof message->space);
   if (kind == ChannelKind::kReady) {
     message->count = static_cast<uint32_t>(devices_.size());
     for (size_t i = 0; i < devices_.size(); ++i) {

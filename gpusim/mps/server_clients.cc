@@ -58,7 +58,7 @@ int32_t ServerProcess::admit(const ChannelMessage& message, const Peer& peer,
   Reply reply;
   if (driver_.call(&request, &reply) != Status::kOk) return kMpsConnectionFailed;
   welcome->percent_hundredths = defaults.hundredths;
-  if (hello.percent_hundredths != 0) {
+  if (hello.percent_hundredths != 0 && message.percentage_rules == 0) {
     welcome->percent_hundredths = std::min(defaults.hundredths, hello.percent_hundredths);
   }
   copy_text(shared_memory_.name(), welcome->shared_memory, sizeof welcome->shared_memory);
@@ -109,7 +109,7 @@ void ServerProcess::add_client(const ChannelMessage& message, int fd) {
   for (size_t i = 0; i < devices_.size(); ++i) {
     if ((devices >> devices_[i].driver_index & 1) != 0) ordinals |= uint64_t{1} << i;
   }
-  report(ChannelKind::kClientAdded, peer.pid, ordinals);
+  report(ChannelKind::kClientAdded, peer.pid, ordinals, kMpsOk, message.space);
   if (!told) drop_client(peer.pid);
 }
 

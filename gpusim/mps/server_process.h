@@ -42,7 +42,8 @@ class ServerProcess {
   void log_defaults();
   // False: the daemon is gone.
   bool serve_channel();
-  void report(ChannelKind kind, int32_t pid, uint64_t devices = 0, int32_t result = 0);
+  void report(ChannelKind kind, int32_t pid, uint64_t devices = 0, int32_t result = 0,
+              const char* space = "");
   std::string name_of(int32_t pid) const;  // in the log
 
   void add_client(const ChannelMessage& message, int fd);

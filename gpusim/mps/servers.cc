@@ -12,6 +12,7 @@
 
 #include "common/unix_socket.h"
 #include "mps/control_daemon.h"
+#include "mps/paths.h"
 
 namespace gpusim::mps {
 namespace {
@@ -30,14 +31,28 @@ ControlDaemon::Server* ControlDaemon::accepting_server() {
 }
 
 ControlDaemon::Server* ControlDaemon::start_server(uint32_t uid) {
+  Server& server = servers_.emplace_back();
+  server.uid = uid;
+  server.defaults = defaults_;
+  if (settings_.uuid_defaults == Choice::kOff) server.defaults.limits.drop_uuids();
+  if (launch(&server)) return &server;
+  servers_.pop_back();
+  return nullptr;
+}
+
+// Starts the server's process.
+bool ControlDaemon::launch(Server* server) {
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return nullptr;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return false;
   const std::string settings = settings_.text();
+  const std::string pipe = pipe_directory();
+  const std::string logs =
+      server->name.empty() ? log_directory() : log_directory() + "/" + server->name;
   const pid_t pid = fork();
   if (pid < 0) {
     close(pair[0]);
     close(pair[1]);
-    return nullptr;
+    return false;
   }
   if (pid == 0) {
     sigset_t none;
@@ -50,28 +65,30 @@ ControlDaemon::Server* ControlDaemon::start_server(uint32_t uid) {
       dup2(pair[1], kChannelFd);  // dup2 clears close-on-exec
     }
     setenv("GPUSIM_MPS", settings.c_str(), 1);
+    setenv("CUDA_MPS_PIPE_DIRECTORY", pipe.c_str(), 1);
+    setenv("CUDA_MPS_LOG_DIRECTORY", logs.c_str(), 1);
+    if (!server->allowed_devices.empty()) {
+      setenv("CUDA_VISIBLE_DEVICES", server->allowed_devices.c_str(), 1);
+    }
     execl("/proc/self/exe", kServerProgram, static_cast<char*>(nullptr));
     _exit(1);
   }
   close(pair[1]);
-  Server& server = servers_.emplace_back();
-  server.pid = pid;
-  server.uid = uid;
-  server.channel = pair[0];
-  server.defaults = defaults_;
-  if (settings_.uuid_defaults == Choice::kOff) server.defaults.limits.drop_uuids();
+  server->pid = pid;
+  server->channel = pair[0];
+  server->state = ServerState::kInitializing;
   ChannelMessage config = {};
   config.kind = ChannelKind::kConfig;
-  config.uid = uid;
-  put_defaults(server.defaults, &config);
-  send_to(&server, config);
-  log_.line(fmt::format("Starting new server {} for user {}", pid, uid));
-  return &server;
+  config.uid = server->uid;
+  put_defaults(server->defaults, &config);
+  send_to(server, config);
+  log_.line(fmt::format("Starting new server {} for user {}", pid, server->uid));
+  return true;
 }
 
 ControlDaemon::Server* ControlDaemon::find_server(int32_t pid) {
   for (Server& server : servers_) {
-    if (server.pid == pid) return &server;
+    if (server.pid == pid && pid != 0) return &server;
   }
   return nullptr;
 }
@@ -102,6 +119,7 @@ void ControlDaemon::serve_channel(Server* server) {
       server->state = ServerState::kActive;
       server->was_ready = true;
       failed_starts_ = 0;
+      server->uuids.clear();
       for (uint32_t i = 0; i < message->count && i < kMaxDevices; ++i) {
         server->uuids.emplace_back(message->uuids[i]);
       }
@@ -109,7 +127,7 @@ void ControlDaemon::serve_channel(Server* server) {
       break;
     case ChannelKind::kClientAdded:
       server->in_flight -= std::min(server->in_flight, 1u);
-      server->clients.push_back({pid, message->devices});
+      server->clients.push_back({pid, message->devices, message->space});
       break;
     case ChannelKind::kClientRejected:
       server->in_flight -= std::min(server->in_flight, 1u);
@@ -141,7 +159,7 @@ void ControlDaemon::end_idle_servers(bool force) {
   for (Server& server : servers_) {
     if (quitting_) server.ending = true;
     const bool idle = server.clients.empty() && server.in_flight == 0;
-    if (!server.ending || server.told_to_end || (!idle && !force)) continue;
+    if (!server.ending || server.told_to_end || server.pid == 0 || (!idle && !force)) continue;
     server.told_to_end = true;
     ChannelMessage message = {};
     message.kind = ChannelKind::kShutdown;
@@ -149,9 +167,27 @@ void ControlDaemon::end_idle_servers(bool force) {
   }
 }
 
+// Answers the consoles that wait for something that cannot come any more.
+void ControlDaemon::answer_for_dead_server(int32_t pid) {
+  for (Console& console : consoles_) {
+    if (console.waits_for_server_exit == pid) {
+      console.waits_for_server_exit = 0;
+      answer(&console, "");
+    }
+    if (console.waits_for_termination != 0) {
+      console.waits_for_termination = 0;
+      answer(&console, fmt::format("{}\n", kMpsConnectionFailed));
+    }
+  }
+}
+
 void ControlDaemon::reap_servers() {
   for (auto at = servers_.begin(); at != servers_.end();) {
     int status = 0;
+    if (at->pid == 0) {
+      ++at;
+      continue;
+    }
     if (waitpid(at->pid, &status, WNOHANG) != at->pid) {
       ++at;
       continue;
@@ -162,18 +198,20 @@ void ControlDaemon::reap_servers() {
     const bool failed_to_start = !at->was_ready && !at->told_to_end;
     const int32_t pid = at->pid;
     if (at->channel >= 0) close(at->channel);
-    at = servers_.erase(at);
-    for (Console& console : consoles_) {
-      if (console.waits_for_server_exit == pid) {
-        console.waits_for_server_exit = 0;
-        answer(&console, "");
-      }
-      // A server that died cannot confirm any more.
-      if (console.waits_for_termination != 0) {
-        console.waits_for_termination = 0;
-        answer(&console, fmt::format("{}\n", kMpsConnectionFailed));
-      }
+    at->channel = -1;
+    if (v3_ && WIFSIGNALED(status) && !at->told_to_end) {
+      at->pid = 0;  // started again for the next client
+      at->state = ServerState::kStopped;
+      at->in_flight = 0;
+      at->ending = false;
+      at->clients.clear();
+      ++at;
+    } else {
+      remove_server_files(&*at);
+      at = servers_.erase(at);
     }
+    answer_for_dead_server(pid);
+    if (v3_) continue;
     if (!failed_to_start) continue;
     if (failed_starts_++ < kStartRetries) continue;
     failed_starts_ = 0;

@@ -1,0 +1,18 @@
+// What the console shows of a process and of a device.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/protocol.h"
+
+namespace gpusim::mps {
+
+// The inode of the process's PID namespace, which maps a client to its container; "-" if unknown.
+std::string pid_namespace(int32_t pid);
+// The program as it was started; "-" if unknown.
+std::string command_of(int32_t pid);
+// "00000000:31:00.0"
+std::string pci_bus_id(const DeviceInfo& info);
+
+}  // namespace gpusim::mps
