@@ -22,6 +22,7 @@ build|libssl-dev|dpkg|TLS, signatures
 build|libsqlite3-dev|dpkg|the embedded store
 build|libcli11-dev|dpkg|the command line
 build|libyaml-cpp-dev|dpkg|reads CDI specs
+build|libtomlplusplus-dev|dpkg|reads MPS v3 configuration files (gpusim)
 build|libre2-dev|dpkg|regular expressions in placement constraints
 build|libgtest-dev|dpkg|the unit tests
 build|libgmock-dev|dpkg|the unit tests

@@ -28,8 +28,12 @@ __attribute__((destructor)) void say_goodbye() {
 
 CUresult connect_to_mps(const mps::ClientHello& hello, MpsConnection* connection) {
   const char* folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
-  if (folder == nullptr || folder[0] == '\0') folder = mps::kDefaultPipeDirectory;
-  const int fd = connect_seqpacket(folder, mps::kControlSocket, kAnswerTimeoutS);
+  const bool is_default = folder == nullptr || folder[0] == '\0';
+  if (is_default) folder = mps::kDefaultPipeDirectory;
+  int fd = connect_seqpacket(folder, mps::kControlSocket, kAnswerTimeoutS);
+  if (fd < 0 && is_default && errno == ENOENT) {  // root's under MPS v3
+    fd = connect_seqpacket(mps::kDefaultV3PipeDirectory, mps::kControlSocket, kAnswerTimeoutS);
+  }
   if (fd < 0) {
     const bool unreachable = errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG;
     return unreachable ? CUDA_SUCCESS : CUDA_ERROR_MPS_CONNECTION_FAILED;

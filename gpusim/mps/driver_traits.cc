@@ -31,7 +31,13 @@ DriverTraits driver_traits(int major, int cuda_version, const Settings& settings
 }
 
 DriverTraits ask_driver_traits(const Settings& settings) {
-  return driver_traits(atoi(kDriverVersion), kCudaVersion, settings);
+  DriverClient driver;
+  DriverInfo info = {};
+  if (driver.connect_to(driver_folder(), Role::kObserver) == Status::kOk &&
+      driver.get_driver(&info) == Status::kOk) {
+    return driver_traits(atoi(info.driver_version), info.cuda_version, settings);
+  }
+  return driver_traits(DriverTraits().major, DriverTraits().cuda_version, settings);
 }
 
 }  // namespace gpusim::mps

@@ -77,7 +77,8 @@ bool ServerProcess::reach_daemon() {
 }
 
 bool ServerProcess::open_devices() {
-  if (driver_.connect_to(driver_folder(), Role::kMpsServer) != Status::kOk) {
+  if (driver_.connect_to(driver_folder(), Role::kMpsServer) != Status::kOk ||
+      events_.open(driver_folder(), Role::kObserver) != Status::kOk) {
     log_.line(fmt::format("Failed to start : no driver at {}", driver_folder()));
     return false;
   }
@@ -206,6 +207,7 @@ int ServerProcess::run() {
     std::vector<pollfd> watched;
     watched.push_back({has_daemon ? kChannelFd : -1, POLLIN, 0});
     watched.push_back({driver_.fd(), POLLIN, 0});
+    watched.push_back({events_.fd(), POLLIN, 0});
     std::vector<int32_t> pids;
     for (const auto& [pid, client] : clients_) {
       pids.push_back(pid);
@@ -220,10 +222,16 @@ int ServerProcess::run() {
       log_.line("Lost the driver");
       return 1;
     }
-    for (size_t i = 0; i < pids.size(); ++i) {
-      if (watched[2 + 2 * i].revents != 0) read_client(pids[i]);
-      if (watched[3 + 2 * i].revents != 0) drop_client(pids[i]);
+    // Before the ends of clients: a fault is often followed by them at once.
+    if (watched[2].revents != 0 && !read_events()) {
+      log_.line("Lost the device");
+      return 1;
     }
+    for (size_t i = 0; i < pids.size(); ++i) {
+      if (watched[3 + 2 * i].revents != 0) read_client(pids[i]);
+      if (watched[4 + 2 * i].revents != 0) drop_client(pids[i]);
+    }
+    if (must_exit_) return 1;
     if (watched[0].revents != 0) has_daemon = serve_channel();
   }
   return 0;

@@ -50,17 +50,26 @@ int32_t ServerProcess::admit(const ChannelMessage& message, const Peer& peer,
   if (traits_.has_pinned_limits) {
     apply_pinned_limits(hello.pinned_limit, view.data(), count, narrowed);
   }
+  // A client can thus rid itself of every limit, the server's own included.
+  DriverInfo driver = {};
+  const bool drops_all = driver_.get_driver(&driver) == Status::kOk &&
+                         (driver.behaviours & kCraftedLimitDropsAll) != 0;
+  if (drops_all && names_unknown_device(hello.pinned_limit, view.data(), count)) {
+    std::fill_n(request.limits, kMaxDevices, 0);
+    std::fill_n(narrowed, kMaxDevices, 0);
+  }
   for (uint32_t i = 0; i < kMaxDevices; ++i) {
     // The environment only lowers what the server gives.
     if (narrowed[i] == 0) continue;
     if (request.limits[i] == 0 || narrowed[i] < request.limits[i]) request.limits[i] = narrowed[i];
   }
-  Reply reply;
-  if (driver_.call(&request, &reply) != Status::kOk) return kMpsConnectionFailed;
   welcome->percent_hundredths = defaults.hundredths;
   if (hello.percent_hundredths != 0 && message.percentage_rules == 0) {
     welcome->percent_hundredths = std::min(defaults.hundredths, hello.percent_hundredths);
   }
+  request.arg = welcome->percent_hundredths;
+  Reply reply;
+  if (driver_.call(&request, &reply) != Status::kOk) return kMpsConnectionFailed;
   copy_text(shared_memory_.name(), welcome->shared_memory, sizeof welcome->shared_memory);
   welcome->device_count = count;
   for (uint32_t i = 0; i < count; ++i) {
@@ -81,6 +90,8 @@ void ServerProcess::add_client(const ChannelMessage& message, int fd) {
                   : fmt::format("Received new client request for {}", name_of(peer.pid)));
     if (clients_.size() >= kMaxClients) {
       welcome.result = kMpsMaxClientsReached;
+    } else if (faulted_devices_ != 0) {
+      welcome.result = kMpsServerNotReady;
     } else if (!clients_.contains(peer.pid)) {
       welcome.result = admit(message, peer, &welcome);
     }
@@ -140,6 +151,7 @@ void ServerProcess::drop_client(int32_t pid) {
   log_.line(
       fmt::format("Client disconnected. Number of active client contexts is {}", clients_.size()));
   report(ChannelKind::kClientGone, pid);
+  forget_affected(pid);
   if (killed && chance(settings_.kill_wedges_percent)) raise(SIGSTOP);
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/driver_client.h"
+#include "common/event_stream.h"
 #include "common/peer.h"
 #include "common/visible_devices.h"
 #include "mps/channel.h"
@@ -52,15 +53,27 @@ class ServerProcess {
   void drop_client(int32_t pid);
   void terminate(int32_t pid);
 
+  bool read_events();
+  std::set<int32_t> clients_hit(uint64_t devices_hit);
+  void enter_fault(uint64_t devices_hit);
+  void forget_affected(int32_t pid);
+  bool recover_if_all_left();
+  std::string fault_prefix() const;
+
   Settings settings_;
   DriverTraits traits_;
   Log log_;
   DriverClient driver_;
+  EventStream events_;
   SharedMemory shared_memory_;
   std::vector<VisibleDevice> devices_;
   ClientDefaults defaults_;
   std::map<int32_t, Client> clients_;
+  // In FAULT: the devices by driver index, and the clients that must exit first.
+  uint64_t faulted_devices_ = 0;
+  std::set<int32_t> affected_;
   bool shut_down_ = false;
+  bool must_exit_ = false;
 };
 
 }  // namespace gpusim::mps

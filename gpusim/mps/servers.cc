@@ -105,6 +105,7 @@ void ControlDaemon::send_defaults(Server* server) {
 }
 
 void ControlDaemon::serve_channel(Server* server) {
+  if (server->channel < 0) return;  // closed in this turn already
   auto message = std::make_unique<ChannelMessage>();
   if (!receive_message(server->channel, message.get(), sizeof *message, MSG_DONTWAIT)) {
     if (errno == EAGAIN) return;

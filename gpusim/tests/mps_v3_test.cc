@@ -1,0 +1,337 @@
+// MPS v3 (driver 615 and newer): NVIDIA's MPS documentation, "v3 interface", "namespaces",
+// "configuration file". Texts of errors, and columns beyond those documented, are ours.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "tests/harness.h"
+
+namespace gpusim::test {
+namespace {
+
+class MpsV3 : public ::testing::Test {
+ protected:
+  MpsV3() : driver("2xL4", {"--driver", "615"}) {}
+
+  std::unique_ptr<Mps> start(std::vector<std::string> flags = {"-p", "3", "-m"}) {
+    return std::make_unique<Mps>(driver, Environment{}, std::move(flags));
+  }
+  static Outcome call(const Mps& mps, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), binary("nvidia-cuda-mps-control"));
+    return run(arguments, mps.environment());
+  }
+  static std::string ask(const Mps& mps, std::vector<std::string> arguments) {
+    const Outcome outcome = call(mps, std::move(arguments));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+    return outcome.output;
+  }
+  // "Ready" of a server, or what it is instead.
+  static std::string status(const Mps& mps, const std::string& server) {
+    const std::string row = call(mps, {"server", "get", server, "--format=csv,noheader"}).output;
+    size_t at = 0;
+    for (int comma = 0; comma < 3; ++comma) at = row.find(',', at) + 1;
+    return row.substr(at, row.find(',', at) - at);
+  }
+  static std::string pid_of(const Mps& mps, const std::string& server) {
+    const std::string row = call(mps, {"server", "get", server, "--format=csv,noheader"}).output;
+    const size_t at = row.find(',', row.find(',') + 1) + 1;
+    return row.substr(at, row.find(',', at) - at);
+  }
+  Environment client(const Mps& mps, const std::string& folder, const std::string& limit = "") {
+    Environment environment = mps.client(limit);
+    if (!folder.empty()) environment["CUDA_MPS_PIPE_DIRECTORY"] = mps.pipe() + "/" + folder;
+    return environment;
+  }
+  std::string free_mib(const Mps& mps, const std::string& folder, const std::string& limit = "") {
+    return probe_lines(client(mps, folder, limit), {"init", "ctx", "info"});
+  }
+  static std::string info(int mib) {
+    return "init 0\nctx 0\ninfo 0 " + std::to_string(mib) + " 22563\n";
+  }
+
+  Gpusimd driver;
+};
+
+TEST_F(MpsV3, ServerList) {
+  const auto mps = start();
+  EXPECT_EQ(ask(*mps, {"server", "list", "--format=csv"}),
+            "name,uid,pid,status,pipe-directory,allowed-devices,context-ids\n");
+  EXPECT_EQ(
+      ask(*mps, {"server", "create", "training", "--uid=0", "--allowed-devices=" + driver.uuid(1)}),
+      "");
+  ASSERT_TRUE(eventually([&] { return status(*mps, "training") == "Ready"; }));
+  const std::string pid = pid_of(*mps, "training");
+  const std::string row =
+      "training,0," + pid + ",Ready," + mps->pipe() + "/training," + driver.uuid(1) + ",-\n";
+  EXPECT_EQ(ask(*mps, {"server", "list", "--format=csv,noheader"}), row);
+  EXPECT_EQ(ask(*mps, {"server", "list", "--format=csv"}),
+            "name,uid,pid,status,pipe-directory,allowed-devices,context-ids\n" + row);
+  const std::string table = ask(*mps, {"server", "list"});
+  EXPECT_EQ(table.substr(0, 19), "name      uid  pid ");
+  EXPECT_TRUE(exists(mps->pipe() + "/training/control"));
+  EXPECT_EQ(mode_of(mps->pipe() + "/training/default/control"), S_IFSOCK | 0666u);
+  EXPECT_EQ(probe_lines(client(*mps, "training"), {"init", "count"}), "init 0\ncount 0 1\n");
+  EXPECT_EQ(ask(*mps, {"server", "delete", "training"}), "");
+  EXPECT_FALSE(exists(mps->pipe() + "/training"));
+  EXPECT_EQ(ask(*mps, {"server", "list", "--format=csv,noheader"}), "");
+}
+
+// Server-level limits hold for the default namespace only; a named one without limits has the whole
+// GPU; its memory limit can be lowered by the client's environment.
+TEST_F(MpsV3, LimitsOfNamespaces) {
+  const auto mps = start();
+  ask(*mps, {"server", "create", "s", "--pinned-memory-limit=4G"});
+  ask(*mps, {"namespace", "create", "small", "--server=s", "--pinned-memory-limit=1G"});
+  ask(*mps, {"namespace", "create", "free", "--server=s"});
+  EXPECT_EQ(free_mib(*mps, "s"), info(4096 - 128));
+  EXPECT_EQ(free_mib(*mps, "s/default"), info(4096 - 128));
+  EXPECT_EQ(free_mib(*mps, "s/small"), info(1024 - 128));
+  EXPECT_EQ(free_mib(*mps, "s/small", "0=512M"), info(512 - 128));
+  EXPECT_EQ(free_mib(*mps, "s/small", "0=2G"), info(1024 - 128)) << "cannot widen";
+  EXPECT_EQ(free_mib(*mps, "s/free"), info(22563 - 30 - 128));
+  EXPECT_EQ(free_mib(*mps, "s/small", "0=2G,7=4G"), info(22563 - 30 - 128))
+      << "an unknown device in the client's value drops every limit, the namespace's too";
+  ask(*mps, {"namespace", "set", "small", "--server=s", "--pinned-memory-limit=2G"});
+  EXPECT_EQ(free_mib(*mps, "s/small"), info(2048 - 128));
+  const auto held = probe(client(*mps, "s/small"), {"init", "hold"});
+  for (int i = 0; i < 2; ++i) held->line();
+  ASSERT_TRUE(eventually([&] {
+    return ask(*mps, {"namespace", "get", "small", "--server=s", "--format=csv,noheader"}) ==
+           "small,s," + mps->pipe() + "/s/small,2G,100.0,0,1\n";
+  }));
+  EXPECT_EQ(call(*mps, {"namespace", "delete", "small", "--server=s"}).errors,
+            "namespace small has 1 clients\n");
+  held->close_input();
+  held->wait();
+  ASSERT_TRUE(eventually([&] {
+    return call(*mps, {"namespace", "delete", "small", "--server=s"}).exit_code == 0;
+  }));
+  EXPECT_FALSE(exists(mps->pipe() + "/s/small"));
+  // A container that has the folder mounted now runs plain.
+  EXPECT_EQ(free_mib(*mps, "s/small"), info(22563 - 30 - 128));
+}
+
+// $P/control: by user id, to the default server uid_<uid>.
+TEST_F(MpsV3, DefaultServerOfAUser) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root";
+  const auto mps = start({"-p", "3"});
+  EXPECT_EQ(probe_lines(client(*mps, ""), {"init", "ctx"}), "init 0\nctx 0\n");
+  EXPECT_EQ(status(*mps, "uid_0"), "Ready");
+  EXPECT_TRUE(exists(mps->pipe() + "/uid_0/control"));
+  Process other({"/usr/bin/setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all",
+                 GPUSIM_PROBE, "init", "ctx"},
+                client(*mps, ""));
+  EXPECT_EQ(other.line(), "init 0");
+  EXPECT_EQ(status(*mps, "uid_65534"), "Ready") << "several servers at once, unlike v2";
+  Process foreign({"/usr/bin/setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all",
+                   GPUSIM_PROBE, "init"},
+                  client(*mps, "uid_0"));
+  EXPECT_EQ(foreign.line(), "init 800") << "another user's server";
+}
+
+TEST_F(MpsV3, Clients) {
+  const auto mps = start();
+  ask(*mps, {"server", "create", "s", "--allowed-devices=" + driver.uuid(0)});
+  ask(*mps, {"namespace", "create", "n", "--server=s"});
+  const auto held = probe(client(*mps, "s/n"), {"init", "ctx", "hold", "sync"});
+  for (int i = 0; i < 3; ++i) held->line();
+  const std::string pid = std::to_string(held->pid());
+  char target[64] = {};
+  ASSERT_GT(readlink("/proc/self/ns/pid", target, sizeof target - 1), 0);
+  std::string linux_ns(target + 5);
+  linux_ns.pop_back();
+  std::string row = ask(*mps, {"client", "get", pid, "--format=csv,noheader"});
+  const std::string start_of_row = pid + ",s," + driver.uuid(0) + ",0";
+  EXPECT_EQ(row.substr(0, start_of_row.size()), start_of_row);
+  const std::string end_of_row = "," + linux_ns + ",n," + GPUSIM_PROBE + "\n";
+  ASSERT_GE(row.size(), end_of_row.size());
+  EXPECT_EQ(row.substr(row.size() - end_of_row.size()), end_of_row);
+  EXPECT_EQ(ask(*mps, {"client", "list", "--server=s", "--format=csv,noheader"}), row);
+  EXPECT_EQ(ask(*mps, {"client", "list", "--all", "--format=csv"}),
+            "pid,server,device,pci-id,linux-ns,maws-ns,cmd\n" + row);
+  EXPECT_EQ(call(*mps, {"server", "delete", "s"}).errors,
+            "server s has 1 clients; --force drops "
+            "them\n");
+  EXPECT_EQ(call(*mps, {"client", "terminate", pid}).exit_code, 0);
+  held->write("\n");
+  EXPECT_EQ(held->line(), "sync 810");
+  EXPECT_NE(ask(*mps, {"device", "list", "--format=csv,noheader"}).find(driver.uuid(0)),
+            std::string::npos);
+}
+
+TEST_F(MpsV3, DeleteByForce) {
+  const auto mps = start();
+  ask(*mps, {"server", "create", "s"});
+  const auto held = probe(client(*mps, "s"), {"init", "ctx", "hold", "sync"});
+  for (int i = 0; i < 3; ++i) held->line();
+  EXPECT_EQ(call(*mps, {"server", "delete", "s", "--force"}).exit_code, 0);
+  held->write("\n");
+  EXPECT_EQ(held->line(), "sync 806");
+}
+
+// Measured on 615.71.09: a server whose GPU is gone disappears, and its clients run without MPS.
+TEST_F(MpsV3, ServerOfALostGpuDisappears) {
+  const auto mps = start();
+  ask(*mps, {"server", "create", "s", "--allowed-devices=GPU-00000000-0000"});
+  EXPECT_TRUE(eventually([&] {
+    return ask(*mps, {"server", "list", "--format=csv,noheader"}).empty();
+  }));
+  EXPECT_FALSE(exists(mps->pipe() + "/s"));
+  EXPECT_EQ(free_mib(*mps, "s", "0=1G"), info(22563 - 128));
+}
+
+// A killed server comes back with its next client; the daemon lives on.
+TEST_F(MpsV3, KilledServer) {
+  const auto mps = start();
+  ask(*mps, {"server", "create", "s", "--pinned-memory-limit=1G"});
+  ASSERT_TRUE(eventually([&] { return status(*mps, "s") == "Ready"; }));
+  ASSERT_EQ(::kill(std::stoi(pid_of(*mps, "s")), SIGKILL), 0);
+  ASSERT_TRUE(eventually([&] { return status(*mps, "s") == "Stopped"; }));
+  EXPECT_EQ(free_mib(*mps, "s"), info(1024 - 128));
+  EXPECT_EQ(status(*mps, "s"), "Ready");
+}
+
+TEST_F(MpsV3, Toml) {
+  const std::string file = driver.dir() + "/mps.toml";
+  std::ofstream(file) << R"(schema_version = "1.0"
+[servers.training]
+allowed_devices          = ")"
+                      << driver.uuid(0) << R"("
+pinned_memory_limit      = "10G"
+active_thread_percentage = "50"
+client_priority          = "1"
+uid                      = )"
+                      << getuid() << R"(
+locality_domains         = false
+[servers.training.namespaces.high_priority]
+pinned_memory_limit      = "5G"
+active_thread_percentage = "25"
+[servers.training.namespaces.default]
+pinned_memory_limit      = "3G"
+[[servers.training.devices]]
+uuid = ")" << driver.uuid(0)
+                      << R"("
+  [[servers.training.devices.sm_partitions]]
+  name = "large"
+  chunks = 4
+[features.memacct]
+enabled = true
+audit_log = true
+)";
+  const auto mps = start({"-p", "3", "-a", file});
+  ASSERT_TRUE(eventually([&] { return status(*mps, "training") == "Ready"; }));
+  EXPECT_EQ(free_mib(*mps, "training"), info(3072 - 128)) << "the default namespace's own";
+  EXPECT_EQ(free_mib(*mps, "training/high_priority"), info(5120 - 128));
+  EXPECT_EQ(ask(*mps, {"namespace", "list", "--server=training", "--format=csv,noheader"}),
+            "default,training," + mps->pipe() + "/training/default,3G,50.0,1,0\n" +
+                "high_priority,training," + mps->pipe() + "/training/high_priority,5G,25.0,0,0\n");
+  EXPECT_NE(mps->control_log().find("SM partitions are not imitated"), std::string::npos);
+}
+
+TEST_F(MpsV3, BadToml) {
+  const std::string head = "schema_version = \"1.0\"\n";
+  const struct {
+    std::string text;
+    const char* want;
+  } kCases[] = {
+      {"", "schema_version is \"1.0\""},
+      {"schema_version = 1.0\n", "schema_version is a string"},
+      {head + "[servers.Big]\n", "servers.Big: a name is of lower case"},
+      {head + "[servers.a]\nmemory = \"1G\"\n", "servers.a.memory is not known"},
+      {head + "[servers.a]\npinned_memory_limit = \"2GX\"\n",
+       "servers.a.pinned_memory_limit: '2GX' is no memory limit"},
+      {head + "[servers.a]\npinned_memory_limit = 5\n",
+       "servers.a.pinned_memory_limit is a string"},
+      {head + "[servers.a]\nactive_thread_percentage = \"0\"\n",
+       "servers.a.active_thread_percentage: '0' is no active thread percentage"},
+      {head + "[servers.a]\nuid = -1\n", "servers.a.uid is a user id"},
+      {head + "[servers.a]\nallowed_devices = \"0,1\"\n",
+       "servers.a.allowed_devices: '0' is no device"},
+      {head + "[servers.a.namespaces.b]\nuid = 1\n", "servers.a.namespaces.b.uid is not known"},
+      {head + "[servers.a]\nnamespaces = 3\n", "servers.a.namespaces is a table"},
+      {head + "[servers.a]\n[servers.a]\n", "line 3:"},
+      {head + "[servers.a\n", "line 2:"},
+      {head + "[features.other]\n", "features.other is not known"},
+  };
+  const std::string file = driver.dir() + "/bad.toml";
+  Environment environment = driver.environment();
+  environment["CUDA_MPS_PIPE_DIRECTORY"] = driver.dir() + "/p";
+  environment["CUDA_MPS_LOG_DIRECTORY"] = driver.dir() + "/l";
+  for (const auto& test : kCases) {
+    std::ofstream(file) << test.text;
+    const Outcome outcome =
+        run({binary("nvidia-cuda-mps-control"), "-f", "-p", "3", "-a", file}, environment);
+    EXPECT_EQ(outcome.exit_code, 1) << test.text;
+    EXPECT_NE(outcome.errors.find(test.want), std::string::npos) << outcome.errors;
+  }
+  EXPECT_EQ(run({binary("nvidia-cuda-mps-control"), "-f", "-p", "3", "-a", "/nowhere"}, environment)
+                .exit_code,
+            1);
+}
+
+TEST_F(MpsV3, BadCommands) {
+  const auto mps = start();
+  ask(*mps, {"server", "create", "s"});
+  const struct {
+    std::vector<std::string> command;
+    const char* want;
+  } kCases[] = {
+      {{"dance"}, "unknown module 'dance'"},
+      {{"server"}, "server takes one of: create, delete, set, get, list"},
+      {{"server", "dance"}, "server takes one of"},
+      {{"server", "create"}, "usage: server create <name>"},
+      {{"server", "create", "a", "b"}, "usage: server create <name>"},
+      {{"server", "create", "Upper"}, "'Upper' is no server name"},
+      {{"server", "create", "../x"}, "'../x' is no server name"},
+      {{"server", "create", std::string(65, 'a')}, "is no server name"},
+      {{"server", "create", "s"}, "server s exists"},
+      {{"server", "create", "x", "--uid=-1"}, "--uid is a user id, not '-1'"},
+      {{"server", "create", "x", "--allowed-devices=0"}, "'0' is no device"},
+      {{"server", "create", "x", "--color=red"}, "unknown option --color"},
+      {{"server", "create", "x", "--uid"}, "--uid takes a value"},
+      {{"server", "delete", "s", "--force=1"}, "--force takes no value"},
+      {{"server", "delete", "none"}, "no server none"},
+      {{"server", "set", "s", "--pinned-memory-limit=2"}, "'2' is no memory limit"},
+      {{"server", "set", "s", "--client-priority=2"}, "'2' is no client priority"},
+      {{"server", "list", "--format=xml"}, "--format is table, csv or csv,noheader, not 'xml'"},
+      {{"namespace", "create", "n"}, "no server"},
+      {{"namespace", "create", "default", "--server=s"}, "namespace default exists"},
+      {{"namespace", "delete", "default", "--server=s"}, "the default namespace stays"},
+      {{"namespace", "delete", "n", "--server=s"}, "no namespace n"},
+      {{"client", "list"}, "either --server=NAME or --all"},
+      {{"client", "get", "1"}, "no client 1"},
+      {{"client", "terminate", "1"}, "no client 1"},
+      {{"sm-partition", "list"}, "does not imitate"},
+      {{"get_server_list"}, "unknown module 'get_server_list'"},
+  };
+  for (const auto& test : kCases) {
+    const Outcome outcome = call(*mps, test.command);
+    EXPECT_EQ(outcome.exit_code, 1) << test.want;
+    EXPECT_EQ(outcome.output, "") << test.want;
+    EXPECT_NE(outcome.errors.find(test.want), std::string::npos) << outcome.errors;
+  }
+  EXPECT_NE(ask(*mps, {"server", "list", "--format=csv"}).find("\ns,"), std::string::npos);
+}
+
+// -p 3, or the variable, which wins; later calls follow the running daemon; -q ends it.
+TEST_F(MpsV3, Protocol) {
+  Environment environment = driver.environment();
+  environment["CUDA_MPS_PIPE_DIRECTORY"] = driver.dir() + "/p";
+  environment["CUDA_MPS_LOG_DIRECTORY"] = driver.dir() + "/l";
+  environment["CUDA_MPS_PROTOCOL_VERSION"] = "3";
+  const std::string control = binary("nvidia-cuda-mps-control");
+  ASSERT_EQ(run({control, "-d", "-p", "2"}, environment).exit_code, 0);
+  environment.erase("CUDA_MPS_PROTOCOL_VERSION");
+  EXPECT_EQ(run({control, "server", "list"}, environment).exit_code, 0);
+  EXPECT_EQ(run({control, "-q"}, environment).exit_code, 0);
+  EXPECT_EQ(run({control, "-p", "4", "-d"}, environment).exit_code, 2);
+  EXPECT_EQ(run({control, "-d"}, environment).exit_code, 0);
+  EXPECT_EQ(run({control}, environment, "get_server_list").exit_code, 0) << "v2 by default";
+  EXPECT_EQ(run({control, "--quit"}, environment).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace gpusim::test
