@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -238,6 +239,7 @@ int ServerProcess::run() {
 }
 
 int run_server() {
+  prctl(PR_SET_NAME, kServerProgram);  // started by another name (/proc/self/exe)
   return ServerProcess().run();
 }
 
