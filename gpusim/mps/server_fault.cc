@@ -6,6 +6,11 @@
 #include "mps/server_process.h"
 
 namespace gpusim::mps {
+namespace {
+
+constexpr uint32_t kVoltaMajor = 7;
+
+}  // namespace
 
 // False: the driver, or a device of ours, is gone.
 bool ServerProcess::read_events() {
@@ -71,7 +76,12 @@ void ServerProcess::enter_fault(uint64_t devices_hit) {
   }
   log_.line(prefix + "The following clients have a sticky error set:");
   for (const int32_t pid : affected_) log_.line(fmt::format("{}", pid));
-  must_exit_ = !recover_if_all_left();
+  // Before Volta the fault is the server's own, and all its clients go with it.
+  for (const VisibleDevice& device : devices_) {
+    const bool is_hit = (devices_hit >> device.driver_index & 1) != 0;
+    if (is_hit && device.info.cc_major < kVoltaMajor) must_exit_ = true;
+  }
+  if (!must_exit_) must_exit_ = !recover_if_all_left();
 }
 
 void ServerProcess::forget_affected(int32_t pid) {

@@ -155,6 +155,18 @@ TEST(MpsFault, LogLines) {
   }
 }
 
+// Before Volta the server itself dies, and with it every client.
+TEST(MpsFault, PreVoltaServerDies) {
+  Gpusimd driver("1xP4");
+  Mps mps(driver);
+  const std::string server = mps.start_server();
+  const auto culprit = client_on(mps, {"ctx"});
+  ASSERT_EQ(inject(driver, Op::kInjectFault, 0, culprit->pid(), 31), Status::kOk);
+  EXPECT_TRUE(eventually([&] { return mps.ask("get_server_list") != server + "\n"; }));
+  EXPECT_NE(mps.control_log().find("Server " + server + " exited with status 1"),
+            std::string::npos);
+}
+
 // A server in FAULT can be shut down by force, and a new one serves at once.
 TEST(MpsFault, ShutDownByForce) {
   Gpusimd driver("1xL4");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <thread>
 
 #include "adapters/child_process.h"
 
@@ -13,6 +14,9 @@ using base::ErrorCode;
 
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::size_t kQuotedChars = 200;
+
+constexpr int kAttempts = 4;
+constexpr std::chrono::milliseconds kFirstPause{15};
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kBlanks);
@@ -28,7 +32,20 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
+// Somebody else's session at the daemon (a person's, a monitoring agent's) makes ours fail now and
+// then, so a refusal counts only when it is repeated. All commands but quit can be given twice.
 base::Result<std::string> MpsConsole::command(const std::string& command) const {
+  auto pause = kFirstPause;
+  for (int attempt = 1;; ++attempt) {
+    auto answer = ask(command);
+    const bool refused = !answer && answer.error().code == ErrorCode::kUnavailable;
+    if (!refused || attempt == kAttempts || command == "quit") return answer;
+    std::this_thread::sleep_for(pause);
+    pause *= 2;
+  }
+}
+
+base::Result<std::string> MpsConsole::ask(const std::string& command) const {
   ChildSpec spec;
   spec.program = control_binary;
   spec.environment = environment;

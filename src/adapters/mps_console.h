@@ -3,7 +3,8 @@
 // answered; positive: it is not there or refuses; no return: it is wedged.
 //
 // Stateless but for its settings. Two sessions at one daemon collide, so the caller serialises the
-// calls of one GPU. Errors: kUnavailable, kTimeout, kIo (no such program) as in
+// calls of one GPU, and a refusal, which may be due to somebody else's session, is tried again a few
+// times within about 100 ms. Errors: kUnavailable, kTimeout, kIo (no such program) as in
 // ports/mps_control.h.
 #pragma once
 
@@ -26,6 +27,9 @@ struct MpsConsole {
 
   // The answer without blanks at its ends.
   base::Result<std::string> command(const std::string& command) const;
+
+  // Once.
+  base::Result<std::string> ask(const std::string& command) const;
 
   base::Result<double> default_active_thread_percentage() const;
   base::Result<std::vector<pid_t>> server_list() const;

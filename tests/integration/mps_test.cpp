@@ -1,12 +1,17 @@
 // MpsDaemon against the simulated driver's nvidia-cuda-mps-control.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -150,5 +155,82 @@ TEST_F(MpsTest, KilledServerIsSeenByTheProbe) {
   EXPECT_EQ(probed.error().code, ErrorCode::kUnavailable) << probed.error().message;
 }
 
+// What gpusim's command and example say and do, with GPUSIM_DIR of this test.
+class Program {
+ public:
+  explicit Program(std::vector<std::string> words, std::vector<std::string> environment = {},
+                   const std::string& output = "/dev/null") {
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      const int fd = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+      ::dup2(fd, STDOUT_FILENO);
+      for (std::string& variable : environment) ::putenv(variable.data());
+      ::execv(argv[0], argv.data());
+      ::_exit(127);
+    }
+  }
+  ~Program() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+    wait();
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  void stop() { ::kill(pid_, SIGSTOP); }
+  int wait() {
+    int status = 0;
+    if (pid_ > 0) ::waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+int gpusim_command(std::vector<std::string> words) {
+  words.insert(words.begin(), gpusim_bin() + "/gpusim");
+  return Program(words).wait();
+}
+
+template <typename Condition>
+bool until(const Condition& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
+// A fatal fault: the server says FAULT and keeps saying it while one client stays.
+TEST_F(MpsTest, FaultIsSeenUntilTheClientsHaveGone) {
+  const auto daemon = make();
+  ASSERT_TRUE(daemon->start(uuids_[0]).has_value());
+  Program client(
+      {gpusim_bin() + "/../examples/gpu-worker/gpu-worker", "--memory-mib", "100"},
+      {"CUDA_MPS_PIPE_DIRECTORY=" +
+           std::filesystem::path(daemon->control_socket(uuids_[0])).parent_path().string(),
+       "LD_LIBRARY_PATH=" + gpusim_bin()},
+      folder_.path() + "/client.log");
+  ASSERT_TRUE(until([&] {
+    std::ifstream log(folder_.path() + "/client.log");
+    const std::string text{std::istreambuf_iterator<char>(log), {}};
+    return text.find("holds") != std::string::npos;
+  }));
+  client.stop();  // it will not exit
+  ASSERT_EQ(gpusim_command({"fault", "--gpu", uuids_[0]}), 0);
+  ASSERT_TRUE(until([&] { return !daemon->probe(uuids_[0]).has_value(); }));
+  const auto probed = daemon->probe(uuids_[0]);
+  ASSERT_FALSE(probed.has_value());
+  EXPECT_EQ(probed.error().code, ErrorCode::kUnavailable);
+  EXPECT_NE(probed.error().message.find("FAULT"), std::string::npos) << probed.error().message;
+  const auto started = daemon->start(uuids_[0]);
+  ASSERT_FALSE(started.has_value()) << "a server in FAULT is not waited for";
+  EXPECT_EQ(started.error().code, ErrorCode::kUnavailable);
+}
 }  // namespace
 }  // namespace cotenant::adapters

@@ -61,6 +61,12 @@ read -r pid 2> /dev/null < "$pid_file" && kill -0 "$pid" 2> /dev/null || {
 }
 case $mode in
   console-hangs) exec sleep 60 ;;
+  collides)
+    echo x >> "$log/collisions"
+    if [ $(($(wc -l < "$log/collisions") % 3)) -ne 0 ]; then
+      echo "Lost connection to MPS control daemon" >&2
+      exit 1
+    fi ;;
   console-refuses) echo "go away" >&2; exit 3 ;;
 esac
 server=
