@@ -195,6 +195,8 @@ class ControlDaemon {
   std::string v3_client_list(Console*, const V3&);
   std::string v3_client_terminate(Console*, const V3&);
   std::string v3_device_list(Console*, const V3&);
+  std::string v3_memacct_get(Console*, const V3&);
+  std::string v3_memacct_set(Console*, const V3&);
   std::string v3_feature_list(Console*, const V3&);
   std::string v3_not_imitated(Console*, const V3&);
 

@@ -65,7 +65,11 @@ const ControlDaemon::V3Command ControlDaemon::kV3Commands[] = {
     {"device", "list", 0, "format", "[--format=..]", &ControlDaemon::v3_device_list},
     {"feature", "list", 0, "format", "[--format=..]", &ControlDaemon::v3_feature_list},
     {"sm-partition", nullptr, 0, "", "", &ControlDaemon::v3_not_imitated},
-    {"memacct", nullptr, 0, "", "", &ControlDaemon::v3_not_imitated},
+    // Verbs ours: the documentation at hand names the module only.
+    {"memacct", "get", 1, "format", "<cgroup path> [--format=..]", &ControlDaemon::v3_memacct_get},
+    {"memacct", "set", 1, "device soft-limit hard-limit",
+     "<cgroup path> --device=UUID [--soft-limit=MIB] [--hard-limit=MIB|max]",
+     &ControlDaemon::v3_memacct_set},
     {"context-share", nullptr, 0, "", "", &ControlDaemon::v3_not_imitated},
 };
 
@@ -408,12 +412,78 @@ std::string ControlDaemon::v3_device_list(Console* console, const V3& arguments)
   return show_table(table, format);
 }
 
+// The device-memory cgroup, whose account gpusimd keeps: hard and soft limit, and what is used now.
+std::string ControlDaemon::v3_memacct_get(Console* console, const V3& arguments) {
+  TableFormat format = TableFormat::kAligned;
+  if (const auto error = read_format(arguments.value("format"), &format)) {
+    return fail(console, *error);
+  }
+  DriverClient driver;
+  if (driver.connect_to(driver_folder(), Role::kObserver) != Status::kOk) {
+    return fail(console, fmt::format("no driver at {}", driver_folder()));
+  }
+  Table table;
+  table.push_back({"device", "soft-limit", "hard-limit", "current-used"});
+  for (uint32_t i = 0; i < driver.device_count(); ++i) {
+    DeviceInfo info;
+    MemoryLimit limit = {};
+    if (driver.get_device(i, &info) != Status::kOk) continue;
+    const Status status = driver.get_memory_limit(i, arguments.positional[0].c_str(), &limit);
+    if (status != Status::kOk) {
+      return fail(console, fmt::format("{} has no memory account of {} (status {})", info.uuid,
+                                       arguments.positional[0], static_cast<int>(status)));
+    }
+    const auto mib = [](uint64_t bytes) { return fmt::format("{} MiB", bytes / kMiB); };
+    table.push_back({info.uuid, mib(limit.soft), limit.hard == UINT64_MAX ? "max" : mib(limit.hard),
+                     mib(limit.current_used)});
+  }
+  return show_table(table, format);
+}
+
+std::string ControlDaemon::v3_memacct_set(Console* console, const V3& arguments) {
+  const std::string& cgroup = arguments.positional[0];
+  MemoryLimit limit = {};
+  if (!copy_text(cgroup, limit.cgroup, sizeof limit.cgroup)) {
+    return fail(console, "the cgroup's path is too long");
+  }
+  DriverClient driver;
+  if (driver.connect_to(driver_folder(), Role::kObserver) != Status::kOk) {
+    return fail(console, fmt::format("no driver at {}", driver_folder()));
+  }
+  for (uint32_t i = 0; i < driver.device_count(); ++i) {
+    DeviceInfo info;
+    if (driver.get_device(i, &info) != Status::kOk || info.uuid != arguments.value("device")) {
+      continue;
+    }
+    MemoryLimit present = {};
+    driver.get_memory_limit(i, cgroup.c_str(), &present);
+    limit.soft = present.soft;
+    limit.hard = present.hard == 0 ? UINT64_MAX : present.hard;
+    for (const char* key : {"soft-limit", "hard-limit"}) {
+      if (!arguments.has(key)) continue;
+      uint64_t mib = 0;
+      const bool is_max = arguments.value(key) == "max" && std::string_view(key) == "hard-limit";
+      if (!is_max && (!parse_number(arguments.value(key), &mib) || mib > UINT64_MAX / kMiB)) {
+        return fail(console, fmt::format("--{} is a whole number of MiB, not '{}'", key,
+                                         arguments.value(key)));
+      }
+      (std::string_view(key) == "soft-limit" ? limit.soft : limit.hard) =
+          is_max ? UINT64_MAX : mib * kMiB;
+    }
+    const Status status = driver.set_memory_limit(i, limit);
+    if (status == Status::kOk) return "";
+    return fail(console, fmt::format("{} refuses the limits of {} (status {})", info.uuid, cgroup,
+                                     static_cast<int>(status)));
+  }
+  return fail(console, fmt::format("no device '{}'", arguments.value("device")));
+}
+
 std::string ControlDaemon::v3_feature_list(Console* console, const V3& arguments) {
   TableFormat format = TableFormat::kAligned;
   if (const auto error = read_format(arguments.value("format"), &format)) {
     return fail(console, *error);
   }
-  return show_table({{"name", "enabled"}, {"memacct", "no"}, {"context-share", "no"}}, format);
+  return show_table({{"name", "enabled"}, {"memacct", "yes"}, {"context-share", "no"}}, format);
 }
 
 std::string ControlDaemon::v3_not_imitated(Console* console, const V3&) {

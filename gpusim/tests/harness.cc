@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -223,6 +224,15 @@ Mps::Mps(const Gpusimd& driver, Environment more, std::vector<std::string> flags
   if (!eventually([this] { return exists(pipe() + "/nvidia-cuda-mps-control.pid"); })) {
     throw std::runtime_error("no control daemon: " + daemon_->error_output());
   }
+}
+
+Mps::~Mps() {
+  // A server that a test has stopped would outlive its daemon for ever.
+  const std::string daemon = std::to_string(daemon_->pid());
+  std::istringstream servers(read_file("/proc/" + daemon + "/task/" + daemon + "/children"));
+  std::vector<pid_t> pids{std::istream_iterator<pid_t>(servers), {}};
+  daemon_.reset();
+  for (const pid_t pid : pids) ::kill(pid, SIGKILL);
 }
 
 Environment Mps::client(const std::string& limit) const {

@@ -97,6 +97,9 @@ class Gpusimd {
 class Mps {
  public:
   Mps(const Gpusimd& driver, Environment more = {}, std::vector<std::string> flags = {"-M"});
+  ~Mps();
+  Mps(const Mps&) = delete;
+  Mps& operator=(const Mps&) = delete;
   Process& daemon() { return *daemon_; }
   std::string pipe() const { return folder_ / "pipe"; }
   std::string control_log() const { return read_file(folder_ / "log/control.log"); }

@@ -52,6 +52,20 @@ class MpsV3 : public ::testing::Test {
     return "init 0\nctx 0\ninfo 0 " + std::to_string(mib) + " 22563\n";
   }
 
+  // As gpusimd reads it: of a hybrid machine that of the memory controller.
+  static std::string own_cgroup() {
+    std::ifstream file("/proc/self/cgroup");
+    std::string unified;
+    for (std::string line; std::getline(file, line);) {
+      const size_t colon = line.find(':');
+      const size_t second = line.find(':', colon + 1);
+      const std::string controllers = line.substr(colon + 1, second - colon - 1);
+      if (controllers == "memory") return line.substr(second + 1);
+      if (controllers.empty()) unified = line.substr(second + 1);
+    }
+    return unified;
+  }
+
   Gpusimd driver;
 };
 
@@ -270,6 +284,29 @@ TEST_F(MpsV3, BadToml) {
   EXPECT_EQ(run({binary("nvidia-cuda-mps-control"), "-f", "-p", "3", "-a", "/nowhere"}, environment)
                 .exit_code,
             1);
+}
+
+// The device-memory cgroup: hard and soft limit and current use (MPS documentation, v3 memory
+// partitioning); it holds beside the namespace's limit.
+TEST_F(MpsV3, MemoryAccounting) {
+  const auto mps = start();
+  ask(*mps, {"server", "create", "s", "--allowed-devices=" + driver.uuid(0)});
+  const std::string cgroup = own_cgroup();
+  if (cgroup.empty()) GTEST_SKIP() << "no cgroup";
+  EXPECT_EQ(
+      call(*mps, {"memacct", "set", cgroup, "--device=" + driver.uuid(0), "--hard-limit=x"}).errors,
+      "--hard-limit is a whole number of MiB, not 'x'\n");
+  ask(*mps, {"memacct", "set", cgroup, "--device=" + driver.uuid(0), "--hard-limit=1000",
+             "--soft-limit=500"});
+  ASSERT_TRUE(eventually([&] { return status(*mps, "s") == "Ready"; }));
+  const std::string shown = ask(*mps, {"memacct", "get", cgroup, "--format=csv,noheader"});
+  const std::string limits = driver.uuid(0) + ",500 MiB,1000 MiB,";
+  ASSERT_EQ(shown.substr(0, limits.size()), limits);
+  EXPECT_NE(shown.find(driver.uuid(1) + ",0 MiB,max,0 MiB\n"), std::string::npos);
+  const int used = std::stoi(shown.substr(limits.size()));
+  EXPECT_EQ(probe_lines(client(*mps, "s"), {"init", "ctx", "fill"}),
+            "init 0\nctx 0\nfill 2 " + std::to_string(1000 - used - 128) + "\n");
+  EXPECT_EQ(call(*mps, {"memacct", "set", cgroup, "--device=x"}).errors, "no device 'x'\n");
 }
 
 TEST_F(MpsV3, BadCommands) {
