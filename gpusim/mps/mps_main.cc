@@ -24,27 +24,29 @@
 namespace gpusim::mps {
 namespace {
 
-int run_foreground(DaemonOptions options) {
-  ControlDaemon daemon(std::move(options));
-  if (const auto error = daemon.open()) {
-    fmt::print(stderr, "{}\n", *error);
-    return 1;
-  }
-  return daemon.run();
-}
-
 void detach_stdio() {
   const int null_fd = ::open("/dev/null", O_RDWR);
   for (int fd = 0; fd <= 2 && null_fd >= 0; ++fd) dup2(null_fd, fd);
   if (null_fd > 2) close(null_fd);
 }
 
-// Descriptors that the caller left open would keep its pipes alive as long as the daemon lives.
+// Descriptors that the caller left open would keep its pipes and locks alive as long as the daemon or
+// its server lives.
 void close_inherited(int keep_fd) {
   const long open_max = sysconf(_SC_OPEN_MAX);
   for (int fd = 3; fd < open_max && fd < 4096; ++fd) {
     if (fd != keep_fd) close(fd);
   }
+}
+
+int run_foreground(DaemonOptions options) {
+  close_inherited(-1);
+  ControlDaemon daemon(std::move(options));
+  if (const auto error = daemon.open()) {
+    fmt::print(stderr, "{}\n", *error);
+    return 1;
+  }
+  return daemon.run();
 }
 
 // Returns in the parent only, once the daemon accepts connections: 0; else 1 and why.
