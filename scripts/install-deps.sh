@@ -24,6 +24,7 @@ build|libcli11-dev|dpkg|the command line
 build|libyaml-cpp-dev|dpkg|reads CDI specs
 build|libtomlplusplus-dev|dpkg|reads MPS v3 configuration files (gpusim)
 build|libre2-dev|dpkg|regular expressions in placement constraints
+build|prometheus-cpp-dev|dpkg|metrics
 build|libgtest-dev|dpkg|the unit tests
 build|libgmock-dev|dpkg|the unit tests
 run|docker.io|dockerd docker containerd|the container engine and its client
@@ -32,11 +33,16 @@ run|apparmor|fn:apparmor_served|the engine needs its parser where the kernel has
 run|busybox-static|busybox|the shell in the example image
 test|nodejs|node|runs the end-to-end tests
 test|npm|npm|fetches the AWS SDK for them
+test|prometheus|promtool|checks the metrics
+test|python3-boto3|fn:has_boto3|the AWS SDK for Python, for the end-to-end tests
+test|awscli|fn:has_awscli|the AWS CLI, for the end-to-end tests
 format|clang-format|clang-format|make format, make lint
 bench|libbenchmark-dev|dpkg|times small functions
 '
 
 has_python() { python3 -c 'import json, os, socket, sys, urllib.request' 2>/dev/null; }
+has_boto3() { /usr/bin/python3 -c 'import boto3' 2>/dev/null; }
+has_awscli() { test -x /usr/bin/aws; }
 apparmor_served() {
   ! grep -qs Y /sys/module/apparmor/parameters/enabled || command -v apparmor_parser >/dev/null
 }

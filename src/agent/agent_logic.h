@@ -66,6 +66,9 @@ class AgentLogic {
   // Actions to carry out; they count as in flight from now on. `now_ms` must not go back.
   std::vector<Action> step(base::TimeMs now_ms);
 
+  // Whether an action is under way.
+  bool busy() const { return !in_flight_.empty(); }
+
   // Each desired task with all of its containers, as of the last step. Before a full desired state
   // has come: what the labels of the containers tell.
   std::vector<core::TaskObservation> observations() const;

@@ -1,5 +1,6 @@
 #include "agent/agent_loop.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -132,6 +133,11 @@ class Agent::Loop {
   milliseconds engine_retry_{0};
   TimeMs next_snapshot_ms_ = 0;
 
+  // The control plane has nothing reserved for what runs here: no hello before it is gone.
+  std::atomic<bool> emptying_{false};
+  std::uint64_t emptying_since_ = 0;  // loop thread: only a snapshot begun later counts
+  std::atomic<bool> left_{false};     // deregistered: no hello any more
+
   std::atomic<bool> change_pending_{false};
   bool stopped_ = false;
   WorkerPool workers_{kWorkers};
@@ -219,6 +225,12 @@ void Agent::Loop::snapshot_taken(std::uint64_t token,
         std::min(options_.engine_retry_max, std::max(milliseconds(100), engine_retry_ * 2));
     next_snapshot_ms_ = clock_.now_ms() + engine_retry_.count();
   }
+  if (emptying_ && snapshot.containers && token > emptying_since_ && !logic_.busy()) {
+    emptying_ = std::any_of(snapshot.containers->begin(), snapshot.containers->end(),
+                            [](const ports::ContainerState& container) {
+                              return container.phase == ports::ContainerPhase::kRunning;
+                            });
+  }
   logic_.observe(token, std::move(snapshot));
   // The hello is to carry what runs here, so there is none before we know.
   if (containers && !std::exchange(link_started_, true)) {
@@ -265,6 +277,14 @@ void Agent::Loop::watch(std::stop_token stop) {
 }
 
 Result<std::int64_t> Agent::Loop::prepare() {
+  if (left_) {
+    return fail(ErrorCode::kUnavailable,
+                "the instance was deregistered; start the agent anew to register it again");
+  }
+  if (emptying_) {
+    return fail(ErrorCode::kUnavailable,
+                "containers of a former registration are being stopped; joining after that");
+  }
   std::optional<core::InstanceRegistration> known;
   {
     const std::lock_guard lock(registration_mutex_);
@@ -312,6 +332,14 @@ void Agent::Loop::received(std::int64_t epoch, const Result<codec::ServerMessage
       return link_.note_accepted();
     case ServerDialog::Heard::kRefused:
       link_.note_refused();  // first: the link waits for nothing else once it is closed
+      return dialog_.hang_up("refused");
+    case ServerDialog::Heard::kDismissed:
+      left_ = true;
+      [[fallthrough]];
+    case ServerDialog::Heard::kStopFirst:
+      emptying_since_ = logic_.begin_snapshot();
+      look_again_ = true;
+      emptying_ = true;
       return dialog_.hang_up("refused");
     case ServerDialog::Heard::kNothing:
       return;

@@ -46,7 +46,9 @@ ServerDialog::Heard ServerDialog::received(std::int64_t epoch,
     tracker_.acknowledge(ack->seq);
   } else if (const auto* refused = std::get_if<codec::ServerRefused>(&*message)) {
     log::error("agent: {} refuses this instance: {}", server_, refused->reason);
-    return Heard::kRefused;
+    if (!refused->stop_containers) return Heard::kRefused;
+    logic_.desire_all({});
+    return refused->leave ? Heard::kDismissed : Heard::kStopFirst;
   }
   return Heard::kNothing;
 }

@@ -22,7 +22,7 @@ namespace cotenant::agent {
 
 class ServerDialog {
  public:
-  enum class Heard { kNothing, kAccepted, kRefused };
+  enum class Heard { kNothing, kAccepted, kRefused, kStopFirst, kDismissed };
 
   // `server`: the control plane's address, for log lines. `logic` outlives the dialog.
   ServerDialog(AgentLogic& logic, base::TimeMs resend_after_ms, std::string boot_id,
@@ -32,7 +32,8 @@ class ServerDialog {
   void opened(std::int64_t epoch, core::InstanceRegistration registration,
               std::shared_ptr<ports::WebSocket> socket);
   // kAccepted: the control plane has answered this connection's hello. kRefused: it never will; the
-  // caller hangs up.
+  // caller hangs up. kStopFirst: likewise, and nothing is reserved for what runs here: all of it is to
+  // stop, and has stopped before the next hello. kDismissed: and there is no next hello.
   Heard received(std::int64_t epoch, base::Result<codec::ServerMessage> message);
   void hang_up(const std::string& reason);
   // False: it was not the present connection.

@@ -66,8 +66,20 @@ inline constexpr std::int64_t kJoinTokenSecondsMax = std::int64_t{365} * 24 * 36
 inline constexpr std::size_t kJoinTokens = 1000;
 inline constexpr std::size_t kAgentKeys = 20000;
 
-// Sizes of the cluster.
+// ECS developer guide, "Tagging resources": at most 50 tags on a resource.
+inline constexpr std::size_t kTagsPerResource = 50;
+// ECS API reference, RunTask: "referenceId" up to 1024 characters.
+inline constexpr std::size_t kReferenceIdChars = 1024;
+
+// Sizes of the cluster. ECS service quotas: 5,000 container instances in a cluster.
 inline constexpr std::size_t kClusters = 1000;
+inline constexpr std::size_t kInstancesPerCluster = 5000;
+inline constexpr std::size_t kInstances = 20000;
+inline constexpr std::size_t kAttributesPerInstance = 256;
+inline constexpr std::size_t kAttributeChars = 512;
+inline constexpr std::size_t kFamilies = 10000;
+inline constexpr std::size_t kTaskDefinitions = 200000;
+inline constexpr std::size_t kAccountSettings = 1000;
 inline constexpr std::size_t kGpusPerInstance = 64;
 // MPS serves at most 60 contexts on a GPU today.
 inline constexpr std::int64_t kClientSlotsMax = 4096;
@@ -77,5 +89,9 @@ inline constexpr std::size_t kClientTokens = 100000;
 // Store: stopped tasks and client tokens are kept this long (ECS: 1 h and 24 h).
 inline constexpr std::int64_t kStoppedTaskRetentionMs = 3600 * 1000;
 inline constexpr std::int64_t kClientTokenRetentionMs = 24 * 3600 * 1000;
+// INACTIVE clusters and container instances can be described this long (ECS: "for some time").
+inline constexpr std::int64_t kInactiveRetentionMs = 3600 * 1000;
+// What one Expire removes at most; the next one goes on.
+inline constexpr std::size_t kExpiredPerCommand = 1000;
 
 }  // namespace cotenant::base::limits

@@ -10,6 +10,12 @@ std::string_view error_name(ErrorCode code) {
       return "ClientException";
     case ErrorCode::kClusterNotFound:
       return "ClusterNotFoundException";
+    case ErrorCode::kClusterContainsTasks:
+      return "ClusterContainsTasksException";
+    case ErrorCode::kClusterContainsContainerInstances:
+      return "ClusterContainsContainerInstancesException";
+    case ErrorCode::kResourceNotFound:
+      return "ResourceNotFoundException";
     case ErrorCode::kUnsupportedFeature:
       return "UnsupportedFeatureException";
     case ErrorCode::kConflict:

@@ -322,6 +322,8 @@ std::string encode(const ServerMessage& message) {
   } else if (const auto* refused = std::get_if<ServerRefused>(&message)) {
     json.set("type", "refused");
     json.set("reason", valid_utf8(refused->reason));
+    if (refused->stop_containers) json.set("stopContainers", true);
+    if (refused->leave) json.set("leave", true);
   }
   return json.dump();
 }
@@ -356,7 +358,11 @@ Result<ServerMessage> decode_server_message(std::string_view text) {
   } else if (type == "ack") {
     message = ServerAck{frame.number("seq", true, 0, kInt64Max).value_or(0)};
   } else if (type == "refused") {
-    message = ServerRefused{frame.text("reason", true)};
+    ServerRefused refused;
+    refused.reason = frame.text("reason", true);
+    refused.stop_containers = frame.flag("stopContainers", false);
+    refused.leave = frame.flag("leave", false);
+    message = std::move(refused);
   } else {
     frame.refuse(fmt::format("type: '{}' must be desired, ack or refused", shortened(type)));
   }

@@ -52,6 +52,11 @@ struct ServerAck {
 // Server to agent, the last frame: the hello was refused, and why. The agent tries again later.
 struct ServerRefused {
   std::string reason;
+  // Stop every container first: nothing is reserved for them any more.
+  bool stop_containers = false;
+  // The instance was deregistered while its agent was there: it does not try again until it is started
+  // anew.
+  bool leave = false;
 };
 
 using AgentMessage = std::variant<AgentHello, AgentObserved>;

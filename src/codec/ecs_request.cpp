@@ -6,8 +6,11 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
+#include "codec/gpu_rules.h"
 #include "codec/invalid.h"
 #include "codec/member_verdicts.h"
+#include "codec/no_nul.h"
+#include "codec/tag_request.h"
 #include "core/reducer.h"
 
 namespace cotenant::codec {
@@ -68,6 +71,7 @@ base::Status check_container_overrides(const Json& overrides, std::vector<std::s
 
 base::Result<core::ContainerOverride> decode_container_override(const Json& json,
                                                                 const std::string& path) {
+  if (auto status = check_no_nul(json, path); !status) return fail(status.error());
   core::ContainerOverride entry;
   entry.name = json.string_or("name", "");
   if (entry.name.empty())
@@ -82,6 +86,20 @@ base::Result<core::ContainerOverride> decode_container_override(const Json& json
       return invalid(path + ".environment", "every entry needs a name, without '='");
     }
     entry.environment.push_back(std::move(variable));
+  }
+  const auto number = [&](std::string_view member) -> std::optional<std::int64_t> {
+    const Json* value = json.find(member);
+    if (value == nullptr) return std::nullopt;
+    return value->as_integer();
+  };
+  entry.cpu_units = number("cpu");
+  entry.memory_mib = number("memory");
+  entry.memory_reservation_mib = number("memoryReservation");
+  const Json::Array& requirements = json.array_or_empty("resourceRequirements");
+  if (!requirements.empty()) {
+    auto gpu = decode_gpu_request(Json(requirements), path + ".resourceRequirements");
+    if (!gpu) return fail(gpu.error());
+    entry.gpu = *gpu;
   }
   return entry;
 }
@@ -100,6 +118,28 @@ base::Status check_launch_type(const std::string& launch_type, std::vector<std::
                           launch_type));
 }
 
+base::Status same_cluster(const base::ResourceRef& ref, const std::string& cluster,
+                          std::string_view member) {
+  if (!ref.cluster || *ref.cluster == cluster) return {};
+  return invalid(member, fmt::format("is in cluster '{}', but the call is for cluster '{}'; set "
+                                     "cluster to match",
+                                     *ref.cluster, cluster));
+}
+
+// `containerInstances`, all of the one cluster.
+base::Result<std::vector<std::string>> decode_instance_ids(const Json& body,
+                                                           const std::string& cluster) {
+  auto refs = decode_refs(body, "containerInstances", "container-instance");
+  if (!refs) return fail(refs.error());
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < refs->size(); ++i) {
+    auto status = same_cluster((*refs)[i], cluster, fmt::format("containerInstances[{}]", i));
+    if (!status) return fail(status.error());
+    ids.push_back((*refs)[i].id);
+  }
+  return ids;
+}
+
 }  // namespace
 
 base::Result<std::string> decode_cluster(const Json& body) {
@@ -113,7 +153,7 @@ base::Result<core::CreateCluster> decode_create_cluster(const Json& body) {
   for (const Json::Member& member : body.as_object()) {
     if (member.value.is_null() || member.name == "clusterName") continue;
     if (member.value.is_array() && member.value.as_array().empty()) continue;
-    if (member.name == "tags" || member.name == "settings" || member.name == "configuration" ||
+    if (member.name == "settings" || member.name == "configuration" ||
         member.name == "capacityProviders" || member.name == "defaultCapacityProviderStrategy" ||
         member.name == "serviceConnectDefaults") {
       return fail(
@@ -121,38 +161,41 @@ base::Result<core::CreateCluster> decode_create_cluster(const Json& body) {
           fmt::format("{}: cotenant does not carry this out yet; leave it out", member.name));
     }
   }
-  core::CreateCluster command{body.string_or("clusterName", core::kDefaultCluster)};
+  auto tags = decode_tags(body);
+  if (!tags) return fail(tags.error());
+  core::CreateCluster command{body.string_or("clusterName", core::kDefaultCluster),
+                              std::move(*tags)};
   if (!base::is_ecs_name(command.name)) {
     return invalid("clusterName", "must be 1 to 255 letters, digits, hyphens and underscores");
   }
   return command;
 }
 
-base::Result<Decoded<core::RunTask>> decode_run_task(const Json& body) {
-  Decoded<core::RunTask> decoded;
-  core::RunTask& command = decoded.value;
-  if (auto status = apply_verdicts(run_task_members(), body, "", decoded.warnings); !status) {
-    return fail(status.error());
-  }
+namespace {
+
+// What RunTask and StartTask have in common.
+base::Status decode_launch(const Json& body, core::RunTask& command,
+                           std::vector<std::string>& warnings) {
   auto cluster = decode_cluster(body);
   if (!cluster) return fail(cluster.error());
   command.cluster = std::move(*cluster);
   auto definition = base::parse_task_definition_ref(body.string_or("taskDefinition", ""));
   if (!definition) return fail(at_member("taskDefinition", definition.error()));
   command.definition = std::move(*definition);
-  if (auto status = check_launch_type(body.string_or("launchType", ""), decoded.warnings);
-      !status) {
-    return fail(status.error());
-  }
-  command.count = static_cast<int>(body.integer_or("count", 1));
   command.group = body.string_or("group", "");
   command.started_by = body.string_or("startedBy", "");
-  command.client_token = body.string_or("clientToken", "");
-  command.parameters_digest = parameters_digest(body);
+  auto tags = decode_tags(body);
+  if (!tags) return fail(tags.error());
+  command.tags = std::move(*tags);
+  const std::string propagate = body.string_or("propagateTags", "NONE");
+  if (propagate == "SERVICE") {
+    return invalid("propagateTags",
+                   "SERVICE is for tasks that a service starts; use TASK_DEFINITION or NONE");
+  }
+  command.tag_policy.propagate_from_definition = propagate == "TASK_DEFINITION";
+  command.tag_policy.managed = body.bool_or("enableECSManagedTags", false);
   if (const Json* overrides = body.find("overrides")) {
-    if (auto status = check_container_overrides(*overrides, decoded.warnings); !status) {
-      return fail(status.error());
-    }
+    if (auto status = check_container_overrides(*overrides, warnings); !status) return status;
     const Json::Array& list = overrides->array_or_empty("containerOverrides");
     for (std::size_t i = 0; i < list.size(); ++i) {
       auto entry =
@@ -161,7 +204,87 @@ base::Result<Decoded<core::RunTask>> decode_run_task(const Json& body) {
       command.overrides.push_back(std::move(*entry));
     }
   }
+  return {};
+}
+
+}  // namespace
+
+base::Result<Decoded<core::RunTask>> decode_run_task(const Json& body) {
+  Decoded<core::RunTask> decoded;
+  core::RunTask& command = decoded.value;
+  if (auto status = apply_verdicts(run_task_members(), body, "", decoded.warnings); !status) {
+    return fail(status.error());
+  }
+  if (auto status = decode_launch(body, command, decoded.warnings); !status) {
+    return fail(status.error());
+  }
+  if (auto status = check_launch_type(body.string_or("launchType", ""), decoded.warnings);
+      !status) {
+    return fail(status.error());
+  }
+  command.count = static_cast<int>(body.integer_or("count", 1));
+  command.client_token = body.string_or("clientToken", "");
+  command.parameters_digest = parameters_digest(body);
   return decoded;
+}
+
+base::Result<Decoded<core::StartTask>> decode_start_task(const Json& body) {
+  Decoded<core::StartTask> decoded;
+  core::RunTask& launch = decoded.value.launch;
+  if (auto status = apply_verdicts(start_task_members(), body, "", decoded.warnings); !status) {
+    return fail(status.error());
+  }
+  if (auto status = decode_launch(body, launch, decoded.warnings); !status) {
+    return fail(status.error());
+  }
+  auto ids = decode_instance_ids(body, launch.cluster);
+  if (!ids) return fail(ids.error());
+  decoded.value.instance_ids = std::move(*ids);
+  return decoded;
+}
+
+base::Result<core::UpdateInstancesState> decode_update_instances_state(const Json& body) {
+  auto cluster = decode_cluster(body);
+  if (!cluster) return fail(cluster.error());
+  auto ids = decode_instance_ids(body, *cluster);
+  if (!ids) return fail(ids.error());
+  const std::string text = body.string_or("status", "");
+  const auto status = core::parse_instance_status(text);
+  if (!status || *status == core::InstanceStatus::kInactive) {
+    return invalid("status", fmt::format("'{}' cannot be asked for; use ACTIVE or DRAINING", text));
+  }
+  return core::UpdateInstancesState{std::move(*cluster), std::move(*ids), *status};
+}
+
+base::Result<core::DeregisterInstance> decode_deregister_instance(const Json& body) {
+  auto cluster = decode_cluster(body);
+  if (!cluster) return fail(cluster.error());
+  auto ref =
+      base::parse_resource_ref("container-instance", body.string_or("containerInstance", ""));
+  if (!ref) return fail(at_member("containerInstance", ref.error()));
+  if (auto status = same_cluster(*ref, *cluster, "containerInstance"); !status) {
+    return fail(status.error());
+  }
+  return core::DeregisterInstance{std::move(*cluster), ref->id, body.bool_or("force", false)};
+}
+
+base::Result<base::TaskDefinitionRef> decode_revision(const std::string& text,
+                                                      std::string_view member) {
+  auto ref = base::parse_task_definition_ref(text);
+  if (!ref) return fail(at_member(member, ref.error()));
+  if (!ref->revision) {
+    return fail(ErrorCode::kClient,
+                fmt::format("{}: Revision is missing: give '{}:<revision>' or the ARN", member,
+                            ref->family));
+  }
+  return ref;
+}
+
+bool includes(const Json& body, std::string_view field) {
+  const Json::Array& include = body.array_or_empty("include");
+  return std::any_of(include.begin(), include.end(), [&](const Json& item) {
+    return item.is_string() && item.as_string() == field;
+  });
 }
 
 base::Result<core::StopTask> decode_stop_task(const Json& body) {
@@ -169,11 +292,7 @@ base::Result<core::StopTask> decode_stop_task(const Json& body) {
   if (!cluster) return fail(cluster.error());
   auto ref = base::parse_resource_ref("task", body.string_or("task", ""));
   if (!ref) return fail(at_member("task", ref.error()));
-  if (ref->cluster && *ref->cluster != *cluster) {
-    return invalid("task", fmt::format("is in cluster '{}', but the call is for cluster '{}'; set "
-                                       "cluster to match",
-                                       *ref->cluster, *cluster));
-  }
+  if (auto status = same_cluster(*ref, *cluster, "task"); !status) return fail(status.error());
   return core::StopTask{*cluster, ref->id, body.string_or("reason", "")};
 }
 
@@ -228,16 +347,18 @@ base::Result<ListTasksQuery> decode_list_tasks(const Json& body) {
   auto page = decode_page(body);
   if (!page) return fail(page.error());
   query.page = std::move(*page);
+  bool elsewhere = false;
   if (const Json* instance = body.find("containerInstance")) {
     auto ref = base::parse_resource_ref("container-instance", instance->as_string());
     if (!ref) return fail(at_member("containerInstance", ref.error()));
     query.instance_id = ref->id;
-    if (ref->cluster && *ref->cluster != query.cluster) query.none = true;
+    elsewhere = ref->cluster && *ref->cluster != query.cluster;
   }
   if (body.find("family") != nullptr) query.family = body.string_or("family", "");
   if (body.find("startedBy") != nullptr) query.started_by = body.string_or("startedBy", "");
-  // There are no services yet and every task is of launch type EC2: such filters match nothing.
-  query.none = body.find("serviceName") != nullptr || body.find("daemonName") != nullptr ||
+  if (body.find("serviceName") != nullptr) query.service_name = body.string_or("serviceName", "");
+  // Every task is of launch type EC2 and of no managed daemon: such filters match nothing.
+  query.none = elsewhere || body.find("daemonName") != nullptr ||
                body.string_or("launchType", "EC2") != "EC2";
   const std::string desired = body.string_or("desiredStatus", "RUNNING");
   // ECS: a filter for PENDING is accepted and matches nothing.

@@ -25,6 +25,7 @@ base::Result<core::CreateCluster> decode_create_cluster(const Json& body);
 base::Result<Decoded<core::RegisterTaskDefinition>> decode_register_task_definition(
     const Json& body);
 base::Result<Decoded<core::RunTask>> decode_run_task(const Json& body);
+base::Result<Decoded<core::StartTask>> decode_start_task(const Json& body);
 base::Result<core::StopTask> decode_stop_task(const Json& body);
 
 // The `cluster` member: a name or an ARN; `default` where there is none.
@@ -34,6 +35,17 @@ base::Result<std::string> decode_cluster(const Json& body);
 // kept as a reference that will be missing.
 base::Result<std::vector<base::ResourceRef>> decode_refs(const Json& body, std::string_view member,
                                                          std::string_view type);
+
+// UpdateContainerInstancesState and DeregisterContainerInstance.
+base::Result<core::UpdateInstancesState> decode_update_instances_state(const Json& body);
+base::Result<core::DeregisterInstance> decode_deregister_instance(const Json& body);
+
+// `taskDefinition` or an element of `taskDefinitions`, with its revision.
+base::Result<base::TaskDefinitionRef> decode_revision(const std::string& text,
+                                                      std::string_view member);
+
+// Whether `include` asks for that field.
+bool includes(const Json& body, std::string_view field);
 
 // Paging: at most limits::kPageItems; the token is the last key of the page before.
 struct Page {
@@ -47,6 +59,7 @@ struct ListTasksQuery {
   std::string cluster;
   std::optional<std::string> instance_id;
   std::optional<std::string> family;
+  std::optional<std::string> service_name;
   std::optional<std::string> started_by;
   core::DesiredStatus desired_status = core::DesiredStatus::kRunning;
   bool none = false;  // a filter that nothing here can match, e.g. launchType FARGATE

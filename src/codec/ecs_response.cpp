@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 #include <variant>
 
 #include "codec/task_json.h"
+#include "core/container_override.h"
 
 namespace cotenant::codec {
 namespace {
@@ -98,6 +101,29 @@ Json encode_container(const base::ArnFormat& arns, const core::Task& task,
   return json;
 }
 
+// ECS API reference, Cluster.statistics: name and value, both text.
+Json encode_statistics(const ClusterCounts& counts) {
+  const std::pair<std::string_view, int> rows[] = {
+      {"runningEC2TasksCount", counts.running},
+      {"pendingEC2TasksCount", counts.pending},
+      {"runningFargateTasksCount", 0},
+      {"pendingFargateTasksCount", 0},
+      {"runningExternalTasksCount", 0},
+      {"pendingExternalTasksCount", 0},
+      {"activeEC2ServiceCount", 0},
+      {"drainingEC2ServiceCount", 0},
+      {"activeFargateServiceCount", 0},
+      {"drainingFargateServiceCount", 0},
+      {"activeExternalServiceCount", 0},
+      {"drainingExternalServiceCount", 0},
+  };
+  Json statistics = Json::array();
+  for (const auto& [name, value] : rows) {
+    statistics.push(Json::object({{"name", name}, {"value", std::to_string(value)}}));
+  }
+  return statistics;
+}
+
 bool wants_sharing(const core::TaskDefinition& definition) {
   return core::task_need(definition).gpu.is_shared();
 }
@@ -105,17 +131,17 @@ bool wants_sharing(const core::TaskDefinition& definition) {
 }  // namespace
 
 Json encode_cluster(const base::ArnFormat& arns, const core::Cluster& cluster,
-                    const ClusterCounts& counts) {
+                    const ClusterCounts& counts, const Included& included) {
   Json json = Json::object();
   json.set("clusterArn", arns.cluster(cluster.name))
       .set("clusterName", cluster.name)
-      .set("status", "ACTIVE")
+      .set("status", cluster.active() ? "ACTIVE" : "INACTIVE")
       .set("registeredContainerInstancesCount", counts.instances)
       .set("runningTasksCount", counts.running)
       .set("pendingTasksCount", counts.pending)
       .set("activeServicesCount", 0)
-      .set("statistics", Json::array())
-      .set("tags", Json::array())
+      .set("statistics", included.statistics ? encode_statistics(counts) : Json::array())
+      .set("tags", included.tags ? encode_tags(cluster.tags) : Json::array())
       .set("settings", Json::array())
       .set("capacityProviders", Json::array())
       .set("defaultCapacityProviderStrategy", Json::array());
@@ -125,26 +151,35 @@ Json encode_cluster(const base::ArnFormat& arns, const core::Cluster& cluster,
 Json encode_task_definition(const base::ArnFormat& arns, const core::TaskDefinition& definition) {
   auto document = Json::parse(definition.document);
   Json json = document ? std::move(*document) : Json::object();
+  std::erase_if(json.as_object(), [](const Json::Member& member) { return member.name == "tags"; });
   Json attributes = Json::array();
   if (wants_sharing(definition)) {
     attributes.push(Json::object({{"name", core::kSharingAttribute}}));
   }
   json.set("taskDefinitionArn", arns.task_definition(definition.family, definition.revision))
       .set("revision", definition.revision)
-      .set("status", "ACTIVE")
+      .set("status", core::to_string(definition.status))
       .set("requiresAttributes", std::move(attributes))
       .set("compatibilities", Json::array().push("EC2"))
       .set("registeredAt", timestamp(definition.registered_at_ms));
+  set_timestamp(json, "deregisteredAt", definition.deregistered_at_ms);
+  set_timestamp(json, "deleteRequestedAt", definition.delete_requested_at_ms);
   return json;
 }
 
 Json encode_task(const base::ArnFormat& arns, const core::Task& task,
-                 const core::TaskDefinition& definition) {
-  const core::TaskNeed need = core::task_need(definition);
+                 const core::TaskDefinition& definition, const Included& included) {
+  const core::TaskNeed need = core::task_need(definition, task.overrides);
   Json containers = Json::array();
   for (const core::TaskContainer& container : task.containers) {
     const core::ContainerDefinition* part = core::find_container(definition, container.name);
-    if (part != nullptr) containers.push(encode_container(arns, task, container, *part));
+    if (part == nullptr) continue;
+    if (core::find_override(task.overrides, container.name) == nullptr) {
+      containers.push(encode_container(arns, task, container, *part));
+    } else {
+      containers.push(
+          encode_container(arns, task, container, core::with_override(*part, task.overrides)));
+    }
   }
   Json json = Json::object();
   json.set("attachments", Json::array())
@@ -163,7 +198,7 @@ Json encode_task(const base::ArnFormat& arns, const core::Task& task,
       .set("launchType", "EC2")
       .set("overrides", Json::object({{"containerOverrides", encode_overrides(task.overrides)},
                                       {"inferenceAcceleratorOverrides", Json::array()}}))
-      .set("tags", Json::array())
+      .set("tags", included.tags ? encode_tags(task.tags) : Json::array())
       .set("taskArn", arns.task(task.cluster, task.id))
       .set("taskDefinitionArn", arns.task_definition(task.family, task.revision))
       .set("version", task.version);
@@ -180,7 +215,7 @@ Json encode_task(const base::ArnFormat& arns, const core::Task& task,
 }
 
 Json encode_instance(const base::ArnFormat& arns, const core::Instance& instance,
-                     const core::TaskCounts& counts) {
+                     const core::TaskCounts& counts, const Included& included) {
   const core::InstanceRegistration& registration = instance.registration;
   std::vector<std::string> all_gpus;
   std::vector<std::string> idle_gpus;
@@ -210,7 +245,7 @@ Json encode_instance(const base::ArnFormat& arns, const core::Instance& instance
       .set("attributes", std::move(attributes))
       .set("registeredAt", timestamp(instance.registered_at_ms))
       .set("attachments", Json::array())
-      .set("tags", Json::array());
+      .set("tags", included.tags ? encode_tags(instance.tags) : Json::array());
   // ECS: present only on instances that support GPU sharing.
   if (registration.attributes.count(std::string(core::kSharingAttribute)) > 0) {
     json.set("gpuDevices", encode_gpu_devices(instance.gpus));

@@ -18,13 +18,20 @@ struct ClusterCounts {
   int pending = 0;
 };
 
+// Which of the members that ECS shows only where `include` asks for them.
+struct Included {
+  bool tags = false;
+  bool statistics = false;  // of a cluster
+};
+
 Json encode_cluster(const base::ArnFormat& arns, const core::Cluster& cluster,
-                    const ClusterCounts& counts);
+                    const ClusterCounts& counts, const Included& included = {});
+// Without its tags: ECS shows them beside it.
 Json encode_task_definition(const base::ArnFormat& arns, const core::TaskDefinition& definition);
 Json encode_task(const base::ArnFormat& arns, const core::Task& task,
-                 const core::TaskDefinition& definition);
+                 const core::TaskDefinition& definition, const Included& included = {});
 Json encode_instance(const base::ArnFormat& arns, const core::Instance& instance,
-                     const core::TaskCounts& counts);
+                     const core::TaskCounts& counts, const Included& included = {});
 
 // ECS: Failure. An empty detail is left out.
 Json encode_failure(const std::string& arn, const std::string& reason, const std::string& detail);

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "codec/invalid.h"
+#include "core/container_override.h"
 
 namespace cotenant::codec {
 namespace {
@@ -118,28 +119,36 @@ bool contains(const std::vector<std::string>& list, std::string_view item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-// The platform sets these for a sharing container, so the definition's values are lost.
-std::vector<std::string> environment_warnings(const core::TaskDefinition& definition) {
+// The platform sets these for a sharing container, so the values of a definition or an override are
+// lost.
+void add_environment_warnings(const core::GpuRequest& gpu,
+                              const std::vector<core::EnvironmentVariable>& environment,
+                              const std::string& path, std::vector<std::string>& warnings) {
   constexpr std::array<std::string_view, 3> kPlatformNames = {"CUDA_MPS_PIPE_DIRECTORY",
                                                               "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
                                                               "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"};
+  const auto* share = std::get_if<core::SharedGpu>(&gpu);
+  if (share == nullptr) return;
+  for (const core::EnvironmentVariable& variable : environment) {
+    if (std::find(kPlatformNames.begin(), kPlatformNames.end(), variable.name) ==
+        kPlatformNames.end()) {
+      continue;
+    }
+    // Without a percentage of the definition's own, the user's stays: it can only narrow.
+    if (variable.name == "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE" && !share->compute_percent) continue;
+    warnings.push_back(
+        fmt::format("{}: {} is set by cotenant for a container that shares a GPU; the value given "
+                    "here is not used",
+                    path, variable.name));
+  }
+}
+
+std::vector<std::string> environment_warnings(const core::TaskDefinition& definition) {
   std::vector<std::string> warnings;
   for (std::size_t i = 0; i < definition.containers.size(); ++i) {
     const core::ContainerDefinition& container = definition.containers[i];
-    const auto* share = std::get_if<core::SharedGpu>(&container.gpu);
-    if (share == nullptr) continue;
-    for (const core::EnvironmentVariable& variable : container.environment) {
-      if (std::find(kPlatformNames.begin(), kPlatformNames.end(), variable.name) ==
-          kPlatformNames.end()) {
-        continue;
-      }
-      // Without a percentage of the definition's own, the user's stays: it can only narrow.
-      if (variable.name == "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE" && !share->compute_percent) continue;
-      warnings.push_back(
-          fmt::format("containerDefinitions[{}].environment: {} is set by cotenant for a container "
-                      "that shares a GPU; the value given here is not used",
-                      i, variable.name));
-    }
+    add_environment_warnings(container.gpu, container.environment,
+                             fmt::format("containerDefinitions[{}].environment", i), warnings);
   }
   return warnings;
 }
@@ -223,6 +232,19 @@ base::Result<std::vector<std::string>> check_task_gpu_rules(
                        "control plane; use bridge or none");
   }
   return environment_warnings(definition);
+}
+
+std::vector<std::string> override_environment_warnings(
+    const core::TaskDefinition& definition, const std::vector<core::ContainerOverride>& overrides) {
+  std::vector<std::string> warnings;
+  for (std::size_t i = 0; i < overrides.size(); ++i) {
+    const core::ContainerDefinition* part = core::find_container(definition, overrides[i].name);
+    if (part == nullptr) continue;
+    add_environment_warnings(core::gpu_request(*part, overrides), overrides[i].environment,
+                             fmt::format("overrides.containerOverrides[{}].environment", i),
+                             warnings);
+  }
+  return warnings;
 }
 
 }  // namespace cotenant::codec

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "codec/json.h"
 #include "core/gpu_request.h"
+#include "core/task.h"
 #include "core/task_definition.h"
 
 namespace cotenant::codec {
@@ -30,5 +31,9 @@ base::Result<core::GpuRequest> decode_gpu_request(const Json& requirements,
 // nor with the host's network, ALL alone. Returns warnings.
 base::Result<std::vector<std::string>> check_task_gpu_rules(
     const core::TaskDefinition& definition, const std::vector<std::string>& compatibilities);
+
+// What the platform sets for a sharing container wins over the values of a task's overrides.
+std::vector<std::string> override_environment_warnings(
+    const core::TaskDefinition& definition, const std::vector<core::ContainerOverride>& overrides);
 
 }  // namespace cotenant::codec

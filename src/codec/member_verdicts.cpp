@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace cotenant::codec {
 namespace {
@@ -13,7 +14,6 @@ constexpr Verdict kRefused = Verdict::kRefused;
 
 constexpr std::string_view kRoles = "stored and shown; there are no AWS roles outside AWS";
 constexpr std::string_view kNoRoles = "has no effect; there are no AWS roles outside AWS";
-constexpr std::string_view kTags = "stored and shown; tags have no other effect yet";
 constexpr std::string_view kLeaveOut = "leave it out";
 
 bool without_effect(const Json& value) {
@@ -39,7 +39,7 @@ const std::vector<MemberVerdict>& task_definition_members() {
       {"requiresCompatibilities", kCarried, ""},
       {"taskRoleArn", kWarned, kRoles},
       {"executionRoleArn", kWarned, kRoles},
-      {"tags", kWarned, kTags},
+      {"tags", kCarried, ""},
       {"runtimePlatform", kWarned, "stored and shown; a task runs on whatever its instance is"},
       {"volumes", kRefused, kLeaveOut},
       {"placementConstraints", kRefused, kLeaveOut},
@@ -114,10 +114,10 @@ const std::vector<MemberVerdict>& run_task_members() {
       {"taskDefinition", kCarried, ""},
       {"clientToken", kCarried, ""},
       {"launchType", kCarried, ""},
-      {"tags", kWarned, "has no effect yet"},
-      {"propagateTags", kWarned, "has no effect yet"},
-      {"enableECSManagedTags", kWarned, "has no effect yet"},
-      {"referenceId", kWarned, "has no effect yet"},
+      {"tags", kCarried, ""},
+      {"propagateTags", kCarried, ""},
+      {"enableECSManagedTags", kCarried, ""},
+      {"referenceId", kWarned, "accepted; ECS shows it nowhere, and it has no effect"},
       {"enableExecuteCommand", kRefused, "use the engine's own exec"},
       {"capacityProviderStrategy", kRefused, kLeaveOut},
       {"networkConfiguration", kRefused, kLeaveOut},
@@ -126,6 +126,23 @@ const std::vector<MemberVerdict>& run_task_members() {
       {"platformVersion", kRefused, kLeaveOut},
       {"volumeConfigurations", kRefused, kLeaveOut},
   };
+  return table;
+}
+
+const std::vector<MemberVerdict>& start_task_members() {
+  static const std::vector<MemberVerdict> table = [] {
+    // StartTask has RunTask's members but those about where, how often and once.
+    constexpr std::array<std::string_view, 7> kRunTaskOnly = {
+        "count",           "clientToken",          "launchType",       "capacityProviderStrategy",
+        "platformVersion", "placementConstraints", "placementStrategy"};
+    std::vector<MemberVerdict> rows = {{"containerInstances", kCarried, ""}};
+    for (const MemberVerdict& row : run_task_members()) {
+      if (std::find(kRunTaskOnly.begin(), kRunTaskOnly.end(), row.member) == kRunTaskOnly.end()) {
+        rows.push_back(row);
+      }
+    }
+    return rows;
+  }();
   return table;
 }
 
@@ -148,10 +165,10 @@ const std::vector<MemberVerdict>& container_override_members() {
       {"command", kCarried, ""},
       {"environment", kCarried, ""},
       {"environmentFiles", kRefused, "use environment"},
-      {"cpu", kRefused, "register a task definition with this value"},
-      {"memory", kRefused, "register a task definition with this value"},
-      {"memoryReservation", kRefused, "register a task definition with this value"},
-      {"resourceRequirements", kRefused, "register a task definition with this request"},
+      {"cpu", kCarried, ""},
+      {"memory", kCarried, ""},
+      {"memoryReservation", kCarried, ""},
+      {"resourceRequirements", kCarried, ""},
   };
   return table;
 }

@@ -24,6 +24,7 @@ struct MemberVerdict {
 const std::vector<MemberVerdict>& task_definition_members();
 const std::vector<MemberVerdict>& container_definition_members();
 const std::vector<MemberVerdict>& run_task_members();
+const std::vector<MemberVerdict>& start_task_members();
 const std::vector<MemberVerdict>& task_override_members();
 const std::vector<MemberVerdict>& container_override_members();
 

@@ -8,14 +8,33 @@
 #include "codec/api_schema.h"
 #include "codec/ecs_request.h"
 #include "codec/json.h"
+#include "codec/json_members.h"
 #include "codec/registration_json.h"
 #include "codec/task_json.h"
+#include "core/container_override.h"
 
 namespace cotenant::codec {
 namespace {
 
 using base::ErrorCode;
 using base::fail;
+
+// With no members where the map is empty: it was written, and there are none.
+Json encode_map(const std::map<std::string, std::string>& values) {
+  Json object = Json::object();
+  for (const auto& [key, value] : values) object.set(key, value);
+  return object;
+}
+
+core::Tags decode_tag_map(const Json& json) {
+  core::Tags tags;
+  const Json* object = json.find("tags");
+  if (object == nullptr || !object->is_object()) return tags;
+  for (const Json::Member& tag : object->as_object()) {
+    if (tag.value.is_string()) tags[tag.name] = tag.value.as_string();
+  }
+  return tags;
+}
 
 Json versioned() {
   return Json::object({{"v", kRecordSchemaVersion}});
@@ -24,6 +43,8 @@ Json versioned() {
 Json encode_cluster(const core::Cluster& cluster) {
   Json json = versioned();
   json.set("name", cluster.name).set("createdAt", cluster.created_at_ms);
+  set_number(json, "deletedAt", cluster.deleted_at_ms);
+  set_map(json, "tags", cluster.tags);
   return json;
 }
 
@@ -32,7 +53,11 @@ Json encode_definition(const core::TaskDefinition& definition) {
   json.set("family", definition.family)
       .set("revision", definition.revision)
       .set("registeredAt", definition.registered_at_ms)
-      .set("document", definition.document);
+      .set("document", definition.document)
+      .set("status", core::to_string(definition.status));
+  set_number(json, "deregisteredAt", definition.deregistered_at_ms);
+  set_number(json, "deleteRequestedAt", definition.delete_requested_at_ms);
+  json.set("tags", encode_map(definition.tags));
   return json;
 }
 
@@ -43,6 +68,8 @@ Json encode_instance(const core::Instance& instance) {
       .set("status", core::to_string(instance.status))
       .set("registeredAt", instance.registered_at_ms)
       .set("version", instance.version);
+  set_number(json, "deregisteredAt", instance.deregistered_at_ms);
+  set_map(json, "tags", instance.tags);
   return json;
 }
 
@@ -80,6 +107,7 @@ Json encode_task(const core::Task& task) {
       .set("stoppingAt", task.stopping_at_ms)
       .set("executionStoppedAt", task.execution_stopped_at_ms)
       .set("stoppedAt", task.stopped_at_ms);
+  set_map(json, "tags", task.tags);
   return json;
 }
 
@@ -115,7 +143,8 @@ using NamedRecord = base::Result<core::RecordRef>;
 
 NamedRecord decode_cluster(const Json& json, core::State& state) {
   const std::string name = json.string_or("name", "");
-  state.clusters[name] = core::Cluster{name, json.integer_or("createdAt", 0)};
+  state.clusters[name] = core::Cluster{name, json.integer_or("createdAt", 0),
+                                       json.integer_or("deletedAt", 0), decode_tag_map(json)};
   return core::RecordRef{core::RecordKind::kCluster, name};
 }
 
@@ -131,6 +160,14 @@ NamedRecord decode_definition(const Json& json, core::State& state) {
   auto definition = std::make_shared<core::TaskDefinition>(std::move(decoded->value.definition));
   definition->revision = json.integer_or("revision", 0);
   definition->registered_at_ms = json.integer_or("registeredAt", 0);
+  definition->deregistered_at_ms = json.integer_or("deregisteredAt", 0);
+  definition->delete_requested_at_ms = json.integer_or("deleteRequestedAt", 0);
+  // Records of the first version have neither; their tags are those of the document.
+  if (json.find("tags") != nullptr) definition->tags = decode_tag_map(json);
+  if (json.find("status") != nullptr) {
+    auto status = read_word(json, "status", core::parse_task_definition_status, definition->status);
+    if (!status) return fail(status.error());
+  }
   if (definition->revision < 1) return fail(ErrorCode::kProtocol, "revision: must be at least 1");
   state.families[definition->family].revisions[definition->revision] = definition;
   return core::RecordRef{core::RecordKind::kTaskDefinition, definition->family,
@@ -151,6 +188,8 @@ NamedRecord decode_instance(const Json& json, core::State& state) {
       !status) {
     return fail(status.error());
   }
+  instance.deregistered_at_ms = json.integer_or("deregisteredAt", 0);
+  instance.tags = decode_tag_map(json);
   instance.gpus = core::GpuLedger(instance.registration.gpus);
   state.next_instance_number = std::max(state.next_instance_number, instance.number + 1);
   const std::string id = instance.registration.id;
@@ -208,6 +247,7 @@ NamedRecord decode_task(const Json& json, core::State& state) {
   task.stopping_at_ms = json.integer_or("stoppingAt", 0);
   task.execution_stopped_at_ms = json.integer_or("executionStoppedAt", 0);
   task.stopped_at_ms = json.integer_or("stoppedAt", 0);
+  task.tags = decode_tag_map(json);
   const std::string id = task.id;
   state.tasks.emplace(id, std::move(task));
   return core::RecordRef{core::RecordKind::kTask, id};
@@ -228,6 +268,20 @@ NamedRecord decode_token(const Json& json, core::State& state) {
   return core::RecordRef{core::RecordKind::kClientToken, key};
 }
 
+NamedRecord decode_family(const Json& json, core::State& state) {
+  const std::string name = json.string_or("name", "");
+  state.families[name].last_deleted_revision = json.integer_or("lastDeletedRevision", 0);
+  return core::RecordRef{core::RecordKind::kTaskDefinitionFamily, name};
+}
+
+NamedRecord decode_setting(const Json& json, core::State& state) {
+  core::AccountSetting setting{json.string_or("name", ""), json.string_or("principal", ""),
+                               json.string_or("value", "")};
+  const std::string id = setting.name + "/" + setting.principal_arn;
+  state.account_settings[{setting.name, setting.principal_arn}] = std::move(setting);
+  return core::RecordRef{core::RecordKind::kAccountSetting, id};
+}
+
 base::Status decode_one(const std::string& key, const Json& json, core::State& state) {
   if (json.integer_or("v", 0) > kRecordSchemaVersion || json.integer_or("v", 0) < 1) {
     return fail(ErrorCode::kProtocol,
@@ -241,6 +295,8 @@ base::Status decode_one(const std::string& key, const Json& json, core::State& s
   if (kind == "instance") decoded = decode_instance(json, state);
   if (kind == "task") decoded = decode_task(json, state);
   if (kind == "token") decoded = decode_token(json, state);
+  if (kind == "family") decoded = decode_family(json, state);
+  if (kind == "setting") decoded = decode_setting(json, state);
   if (!decoded) return fail(decoded.error());
   if (record_key(*decoded) == key) return {};
   return fail(ErrorCode::kProtocol,
@@ -276,7 +332,8 @@ base::Status check_room(const core::State& state, const core::Task& task) {
     return fail(ErrorCode::kProtocol, fmt::format("record task/{}: {}", task.id, text));
   };
   const core::GpuLedger& ledger = state.instances.at(task.instance_id).gpus;
-  const core::TaskGpuNeed need = core::task_need(*core::definition_of(state, task)).gpu;
+  const core::TaskGpuNeed need =
+      core::task_need(*core::definition_of(state, task), task.overrides).gpu;
   std::set<std::string> uuids;
   for (const core::TaskContainer& container : task.containers) {
     uuids.insert(container.gpu_uuids.begin(), container.gpu_uuids.end());
@@ -310,6 +367,10 @@ std::string record_key(const core::RecordRef& ref) {
       return "task/" + ref.id;
     case core::RecordKind::kClientToken:
       return "token/" + ref.id;
+    case core::RecordKind::kTaskDefinitionFamily:
+      return "family/" + ref.id;
+    case core::RecordKind::kAccountSetting:
+      return "setting/" + ref.id;
   }
   return ref.id;
 }
@@ -340,6 +401,24 @@ std::optional<std::string> encode_record(const core::State& state, const core::R
       const auto found = state.client_tokens.find(ref.id);
       if (found == state.client_tokens.end()) return std::nullopt;
       return encode_token(found->second).dump();
+    }
+    case core::RecordKind::kTaskDefinitionFamily: {
+      const auto found = state.families.find(ref.id);
+      if (found == state.families.end()) return std::nullopt;
+      Json json = versioned();
+      json.set("name", ref.id).set("lastDeletedRevision", found->second.last_deleted_revision);
+      return json.dump();
+    }
+    case core::RecordKind::kAccountSetting: {
+      const std::size_t slash = ref.id.find('/');
+      const auto found =
+          state.account_settings.find({ref.id.substr(0, slash), ref.id.substr(slash + 1)});
+      if (found == state.account_settings.end()) return std::nullopt;
+      Json json = versioned();
+      json.set("name", found->second.name)
+          .set("principal", found->second.principal_arn)
+          .set("value", found->second.value);
+      return json.dump();
     }
   }
   return std::nullopt;

@@ -9,6 +9,8 @@
 #include "codec/gpu_rules.h"
 #include "codec/invalid.h"
 #include "codec/member_verdicts.h"
+#include "codec/no_nul.h"
+#include "codec/tag_request.h"
 
 namespace cotenant::codec {
 namespace {
@@ -77,26 +79,6 @@ base::Status check_log_configuration(const Json& json, const std::string& path,
   warnings.push_back(fmt::format(
       "{}logConfiguration: awslogs is stored and shown; logs stay with the container engine",
       path));
-  return {};
-}
-
-// A program's arguments and environment end at a NUL: a text with one cannot reach it whole.
-base::Status check_no_nul(const Json& json, const std::string& path) {
-  if (json.is_string() && json.as_string().find('\0') != std::string::npos) {
-    return invalid(path, "must not contain the character NUL");
-  }
-  if (json.is_array()) {
-    for (std::size_t i = 0; i < json.as_array().size(); ++i) {
-      auto status = check_no_nul(json.as_array()[i], fmt::format("{}[{}]", path, i));
-      if (!status) return status;
-    }
-  }
-  if (json.is_object()) {
-    for (const Json::Member& member : json.as_object()) {
-      if (auto status = check_no_nul(member.value, path + "." + member.name); !status)
-        return status;
-    }
-  }
   return {};
 }
 
@@ -270,6 +252,10 @@ base::Result<Decoded<core::RegisterTaskDefinition>> decode_register_task_definit
     return fail(status.error());
   }
   decoded.warnings.insert(decoded.warnings.end(), gpu_warnings->begin(), gpu_warnings->end());
+
+  auto tags = decode_tags(body);
+  if (!tags) return fail(tags.error());
+  definition.tags = std::move(*tags);
 
   definition.document = document_text(body);
   if (definition.document.size() > base::limits::kTaskDefinitionBytes) {

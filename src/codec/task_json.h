@@ -18,6 +18,11 @@ std::vector<std::string> decode_strings(const Json::Array& array);
 Json encode_environment(const std::vector<core::EnvironmentVariable>& environment);
 std::vector<core::EnvironmentVariable> decode_environment(const Json::Array& array);
 
+// ECS: resourceRequirements; nothing for no GPU.
+Json encode_gpu_request(const core::GpuRequest& request);
+// ECS: tags, [{"key": ..., "value": ...}].
+Json encode_tags(const core::Tags& tags);
+
 // ECS: containerOverrides.
 Json encode_overrides(const std::vector<core::ContainerOverride>& overrides);
 base::Result<std::vector<core::ContainerOverride>> decode_overrides(const Json::Array& array);

@@ -10,18 +10,40 @@
 #include "base/ids.h"
 #include "core/desired.h"
 #include "core/instance.h"
+#include "core/record_ref.h"
 #include "core/state.h"
 
 namespace cotenant::core {
 
-// A cluster that exists already is returned as it is.
+// A cluster that exists already is returned as it is; one that was deleted is made again.
 struct CreateCluster {
+  std::string name;
+  Tags tags = {};
+};
+
+// Refused while it has container instances or tasks. It stays as INACTIVE for a while.
+struct DeleteCluster {
   std::string name;
 };
 
 // Family, containers and document are given; the revision is the core's to choose.
 struct RegisterTaskDefinition {
   TaskDefinition definition;
+};
+
+struct DeregisterTaskDefinition {
+  base::TaskDefinitionRef definition;
+};
+
+// INACTIVE revisions become DELETE_IN_PROGRESS, and go when no task refers to them any more.
+struct DeleteTaskDefinitions {
+  std::vector<base::TaskDefinitionRef> definitions;
+};
+
+// ECS: propagateTags of RunTask and StartTask, and enableECSManagedTags.
+struct TagPolicy {
+  bool propagate_from_definition = false;
+  bool managed = false;
 };
 
 struct RunTask {
@@ -33,6 +55,15 @@ struct RunTask {
   std::vector<ContainerOverride> overrides;
   std::string client_token;       // empty: none
   std::string parameters_digest;  // of all members but the token
+  Tags tags = {};
+  TagPolicy tag_policy;
+};
+
+// One task on each of the instances that are named, placed by nobody else. `launch.count` and the
+// token are not used.
+struct StartTask {
+  RunTask launch;
+  std::vector<std::string> instance_ids;
 };
 
 struct StopTask {
@@ -45,6 +76,8 @@ struct StopTask {
 struct ConnectInstance {
   InstanceRegistration registration;
   std::int64_t epoch = 0;
+  // Tasks of which the agent still sees containers that run.
+  std::vector<std::string> running_task_ids = {};
 };
 
 struct DisconnectInstance {
@@ -52,18 +85,57 @@ struct DisconnectInstance {
   std::int64_t epoch = 0;  // of the connection that ended; an older one is ignored
 };
 
+// ACTIVE and DRAINING only. A draining instance gets no new tasks; those that run go on.
+struct UpdateInstancesState {
+  std::string cluster;
+  std::vector<std::string> instance_ids;
+  InstanceStatus status = InstanceStatus::kActive;
+};
+
+// With `force` the tasks that are there are given up: they are STOPPED and hold nothing any more. The
+// agent must have stopped their containers before the instance may join again.
+struct DeregisterInstance {
+  std::string cluster;
+  std::string instance_id;
+  bool force = false;
+};
+
+// `resource` is a cluster, a task definition, a container instance or a task.
+struct TagResource {
+  RecordRef resource;
+  std::string cluster;  // of a task or an instance, as its ARN says
+  Tags tags = {};
+  std::vector<std::string> removed_keys = {};
+};
+
+// An empty value removes the setting.
+struct PutAccountSetting {
+  AccountSetting setting;
+};
+
 struct ObserveTasks {
   std::string instance_id;
   std::vector<TaskObservation> tasks;
+  // Of the connection that reports: one that is not the present one is not believed. None: whoever
+  // speaks for the instance.
+  std::optional<std::int64_t> epoch = {};
 };
 
 // Drops stopped tasks and client tokens that are past their time.
 struct Expire {};
 
-using Command = std::variant<CreateCluster, RegisterTaskDefinition, RunTask, StopTask,
-                             ConnectInstance, DisconnectInstance, ObserveTasks, Expire>;
+using Command =
+    std::variant<CreateCluster, RegisterTaskDefinition, RunTask, StopTask, ConnectInstance,
+                 DisconnectInstance, ObserveTasks, Expire, DeleteCluster, DeregisterTaskDefinition,
+                 DeleteTaskDefinitions, StartTask, UpdateInstancesState, DeregisterInstance,
+                 TagResource, PutAccountSetting>;
 
 struct NoReply {};
+struct ConnectReply {
+  // Not empty: the instance has not joined, because containers run on it that nothing is reserved for.
+  // Its agent must stop everything first. Why, in words.
+  std::string stop_first;
+};
 struct ClusterReply {
   std::string name;
 };
@@ -78,6 +150,22 @@ struct RunTaskReply {
 struct TaskReply {
   std::string task_id;
 };
-using Reply = std::variant<NoReply, ClusterReply, TaskDefinitionReply, RunTaskReply, TaskReply>;
+// What was refused of a call that is carried out item by item; the others are done.
+struct ItemsReply {
+  struct Failure {
+    std::size_t item = 0;
+    std::string reason;
+    std::string detail;
+  };
+  std::vector<Failure> failures;
+};
+struct AccountSettingReply {
+  AccountSetting setting;
+};
+struct BoundedReply {
+  bool more = false;  // it stopped at its bound; the same command again goes on
+};
+using Reply = std::variant<NoReply, ConnectReply, ClusterReply, TaskDefinitionReply, RunTaskReply,
+                           TaskReply, ItemsReply, AccountSettingReply, BoundedReply>;
 
 }  // namespace cotenant::core

@@ -48,8 +48,4 @@ struct TaskObservation {
   friend bool operator==(const TaskObservation&, const TaskObservation&) = default;
 };
 
-// The definition with the task's override of command and environment.
-ContainerDefinition with_override(ContainerDefinition definition,
-                                  const std::vector<ContainerOverride>& overrides);
-
 }  // namespace cotenant::core

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "core/fleet_node.h"
 #include "core/gpu_ledger.h"
+#include "core/tags.h"
 #include "core/task_definition.h"
 
 namespace cotenant::core {
@@ -46,6 +47,8 @@ struct Instance {
   InstanceStatus status = InstanceStatus::kActive;
   base::TimeMs registered_at_ms = 0;
   std::int64_t version = 1;
+  Tags tags = {};
+  base::TimeMs deregistered_at_ms = 0;  // INACTIVE since
 
   // What follows is not stored: it is derived from the tasks, or a fact of this moment.
   bool agent_connected = false;

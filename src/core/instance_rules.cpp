@@ -1,14 +1,17 @@
 // Agents that come and go.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
+#include "base/limits.h"
 #include "core/reducer_rules.h"
 
 namespace cotenant::core::rules {
 namespace {
 
+namespace limits = base::limits;
 using base::ErrorCode;
 using base::fail;
 
@@ -46,6 +49,39 @@ void replace_registration(State& state, Instance& instance,
   for (const std::string& task_id : task_ids) reserve(state, state.tasks.at(task_id));
 }
 
+base::Status check_instance_counts(const State& state, const InstanceRegistration& registration) {
+  const auto in_cluster =
+      std::count_if(state.instances.begin(), state.instances.end(), [&](const auto& entry) {
+        return entry.second.registration.cluster == registration.cluster &&
+               entry.second.status != InstanceStatus::kInactive;
+      });
+  if (static_cast<std::size_t>(in_cluster) < limits::kInstancesPerCluster &&
+      state.instances.size() < limits::kInstances) {
+    return {};
+  }
+  return fail(ErrorCode::kLimitExceeded,
+              fmt::format("instance {}: cluster '{}' has {} container instances and the control "
+                          "plane {}; at most {} and {} are possible",
+                          registration.id, registration.cluster, in_cluster, state.instances.size(),
+                          limits::kInstancesPerCluster, limits::kInstances));
+}
+
+// An instance that registers starts with nothing reserved: so nothing of cotenant's may run on it.
+std::string must_stop_first(const State& state, const ConnectInstance& command) {
+  const auto known = state.instances.find(command.registration.id);
+  if (known != state.instances.end() && !known->second.task_ids.empty()) {
+    return fmt::format("instance {} is being deregistered: {} task(s) are still to be given up",
+                       command.registration.id, known->second.task_ids.size());
+  }
+  if (command.running_task_ids.empty()) return {};
+  return fmt::format(
+      "instance {} {}, but containers of {} task(s) still run on it, such as {}; they "
+      "are to be stopped before it joins",
+      command.registration.id,
+      known == state.instances.end() ? "is not registered" : "was deregistered",
+      command.running_task_ids.size(), command.running_task_ids.front());
+}
+
 }  // namespace
 
 Result<Outcome> connect_instance(State& state, const ConnectInstance& command,
@@ -55,10 +91,20 @@ Result<Outcome> connect_instance(State& state, const ConnectInstance& command,
     return fail(status.error());
   }
   Outcome outcome;
-  outcome.effects.changed_records.insert({RecordKind::kInstance, registration.id});
-
   const auto known = state.instances.find(registration.id);
-  if (known == state.instances.end()) {
+  const bool fresh =
+      known == state.instances.end() || known->second.status == InstanceStatus::kInactive;
+  if (fresh) {
+    if (auto status = check_instance_counts(state, registration); !status) {
+      return fail(status.error());
+    }
+    if (std::string why = must_stop_first(state, command); !why.empty()) {
+      outcome.reply = ConnectReply{std::move(why)};
+      return outcome;
+    }
+  }
+  outcome.effects.changed_records.insert({RecordKind::kInstance, registration.id});
+  if (fresh) {
     Instance instance;
     instance.registration = registration;
     instance.number = state.next_instance_number++;
@@ -66,6 +112,8 @@ Result<Outcome> connect_instance(State& state, const ConnectInstance& command,
     instance.agent_connected = true;
     instance.connection_epoch = command.epoch;
     instance.gpus = GpuLedger(registration.gpus);
+    // The one that was deregistered is forgotten: this is another registration.
+    if (known != state.instances.end()) remove_instance(state, registration.id);
     add_instance(state, std::move(instance));
     return outcome;
   }

@@ -33,6 +33,30 @@ base::Result<Outcome> apply(State& state, const Command& command, const Context&
     base::Result<Outcome> operator()(const ObserveTasks& c) const {
       return rules::observe_tasks(state, c, context);
     }
+    base::Result<Outcome> operator()(const DeleteCluster& c) const {
+      return rules::delete_cluster(state, c, context);
+    }
+    base::Result<Outcome> operator()(const DeregisterTaskDefinition& c) const {
+      return rules::deregister_task_definition(state, c, context);
+    }
+    base::Result<Outcome> operator()(const DeleteTaskDefinitions& c) const {
+      return rules::delete_task_definitions(state, c, context);
+    }
+    base::Result<Outcome> operator()(const StartTask& c) const {
+      return rules::start_task(state, c, context);
+    }
+    base::Result<Outcome> operator()(const UpdateInstancesState& c) const {
+      return rules::update_instances_state(state, c);
+    }
+    base::Result<Outcome> operator()(const DeregisterInstance& c) const {
+      return rules::deregister_instance(state, c, context);
+    }
+    base::Result<Outcome> operator()(const TagResource& c) const {
+      return rules::tag_resource(state, c);
+    }
+    base::Result<Outcome> operator()(const PutAccountSetting& c) const {
+      return rules::put_account_setting(state, c);
+    }
     base::Result<Outcome> operator()(const Expire&) const { return rules::expire(state, context); }
   };
   return std::visit(Dispatch{state, context}, command);

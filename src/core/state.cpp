@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "core/container_override.h"
 #include "core/fleet_mirror.h"
 
 namespace cotenant::core {
@@ -21,8 +22,12 @@ TaskDefinitionPtr find_definition(const State& state, const std::string& family,
 
 TaskDefinitionPtr latest_definition(const State& state, const std::string& family) {
   const auto found = state.families.find(family);
-  if (found == state.families.end() || found->second.revisions.empty()) return nullptr;
-  return found->second.revisions.rbegin()->second;
+  if (found == state.families.end()) return nullptr;
+  const auto& revisions = found->second.revisions;
+  for (auto at = revisions.rbegin(); at != revisions.rend(); ++at) {
+    if (at->second->status == TaskDefinitionStatus::kActive) return at->second;
+  }
+  return nullptr;
 }
 
 TaskDefinitionPtr definition_of(const State& state, const Task& task) {
@@ -32,9 +37,35 @@ TaskDefinitionPtr definition_of(const State& state, const Task& task) {
 }
 
 base::Status require_cluster(const State& state, const std::string& name) {
-  if (state.clusters.count(name) > 0) return {};
-  return base::fail(base::ErrorCode::kClusterNotFound,
-                    fmt::format("cluster: '{}' does not exist; CreateCluster makes it", name));
+  const auto found = state.clusters.find(name);
+  if (found != state.clusters.end() && found->second.active()) return {};
+  return base::fail(
+      base::ErrorCode::kClusterNotFound,
+      fmt::format("cluster: '{}' {}; CreateCluster makes it", name,
+                  found == state.clusters.end() ? "does not exist"
+                                                : "is INACTIVE, because it was deleted"));
+}
+
+const Tags* find_tags(const State& state, const RecordRef& resource, const std::string& cluster) {
+  if (resource.kind == RecordKind::kCluster) {
+    const auto found = state.clusters.find(resource.id);
+    return found == state.clusters.end() || !found->second.active() ? nullptr : &found->second.tags;
+  }
+  if (resource.kind == RecordKind::kInstance) {
+    const auto found = state.instances.find(resource.id);
+    if (found == state.instances.end()) return nullptr;
+    return found->second.registration.cluster == cluster ? &found->second.tags : nullptr;
+  }
+  if (resource.kind == RecordKind::kTask) {
+    const auto found = state.tasks.find(resource.id);
+    if (found == state.tasks.end()) return nullptr;
+    return found->second.cluster == cluster ? &found->second.tags : nullptr;
+  }
+  if (resource.kind != RecordKind::kTaskDefinition) return nullptr;
+  const auto family = state.families.find(resource.id);
+  if (family == state.families.end()) return nullptr;
+  const auto at = family->second.revisions.find(resource.revision);
+  return at == family->second.revisions.end() ? nullptr : &at->second->tags;
 }
 
 std::vector<const Instance*> active_instances(const State& state, const std::string& cluster) {
@@ -47,25 +78,6 @@ std::vector<const Instance*> active_instances(const State& state, const std::str
   std::sort(instances.begin(), instances.end(),
             [](const Instance* a, const Instance* b) { return a->number < b->number; });
   return instances;
-}
-
-ContainerDefinition with_override(ContainerDefinition definition,
-                                  const std::vector<ContainerOverride>& overrides) {
-  for (const ContainerOverride& entry : overrides) {
-    if (entry.name != definition.name) continue;
-    if (entry.command) definition.command = *entry.command;
-    for (const EnvironmentVariable& variable : entry.environment) {
-      const auto same = std::find_if(
-          definition.environment.begin(), definition.environment.end(),
-          [&](const EnvironmentVariable& existing) { return existing.name == variable.name; });
-      if (same == definition.environment.end()) {
-        definition.environment.push_back(variable);
-      } else {
-        same->value = variable.value;
-      }
-    }
-  }
-  return definition;
 }
 
 Instance& add_instance(State& state, Instance instance) {
@@ -133,7 +145,7 @@ std::vector<DesiredTask> desired_tasks(const State& state, const std::string& in
 
 void reserve(State& state, const Task& task) {
   Instance& instance = state.instances.at(task.instance_id);
-  const TaskNeed need = task_need(*definition_of(state, task));
+  const TaskNeed need = task_need(*definition_of(state, task), task.overrides);
   const bool fresh = instance.task_ids.insert(task.id).second;
   COTENANT_ASSERT(fresh);
   instance.used_cpu_units += need.cpu_units;
@@ -159,7 +171,7 @@ void reserve(State& state, const Task& task) {
 
 void release(State& state, const Task& task) {
   Instance& instance = state.instances.at(task.instance_id);
-  const TaskNeed need = task_need(*definition_of(state, task));
+  const TaskNeed need = task_need(*definition_of(state, task), task.overrides);
   const std::size_t erased = instance.task_ids.erase(task.id);
   COTENANT_ASSERT(erased == 1);
   instance.used_cpu_units -= need.cpu_units;

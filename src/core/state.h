@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -12,6 +13,8 @@
 #include "core/cluster_placement.h"
 #include "core/desired.h"
 #include "core/instance.h"
+#include "core/record_ref.h"
+#include "core/tags.h"
 #include "core/task.h"
 #include "core/task_definition.h"
 
@@ -20,12 +23,27 @@ namespace cotenant::core {
 struct Cluster {
   std::string name;
   base::TimeMs created_at_ms = 0;
+  // ECS: a deleted cluster is INACTIVE and can still be described for some time. 0: it is ACTIVE.
+  base::TimeMs deleted_at_ms = 0;
+  Tags tags = {};
+
+  bool active() const { return deleted_at_ms == 0; }
 };
 
 struct TaskDefinitionFamily {
   // Immutable, so that readers on other threads may keep one.
   std::map<std::int64_t, std::shared_ptr<const TaskDefinition>> revisions;
+  // The highest revision that was ever deleted for good: numbers are not used twice.
+  std::int64_t last_deleted_revision = 0;
 };
+
+// One of ECS's account settings, as it was put for a principal. Stored and shown; without effect.
+struct AccountSetting {
+  std::string name;
+  std::string principal_arn;  // empty: the account itself
+  std::string value;
+};
+using AccountSettingKey = std::pair<std::string, std::string>;  // name, principal
 
 // ECS: Failure. `instance_id` may be empty.
 struct TaskFailure {
@@ -49,6 +67,7 @@ struct State {
   std::map<std::string, Instance> instances;
   std::map<std::string, Task> tasks;
   std::map<std::string, ClientToken> client_tokens;
+  std::map<AccountSettingKey, AccountSetting> account_settings;
 
   std::int64_t next_instance_number = 1;
 
@@ -58,14 +77,14 @@ struct State {
 
 using TaskDefinitionPtr = std::shared_ptr<const TaskDefinition>;
 
-// Null where there is none.
+// Null where there is none. latest_definition: the latest ACTIVE one.
 TaskDefinitionPtr find_definition(const State& state, const std::string& family,
                                   std::int64_t revision);
 TaskDefinitionPtr latest_definition(const State& state, const std::string& family);
 // The definition of a task that exists; a task never outlives its definition.
 TaskDefinitionPtr definition_of(const State& state, const Task& task);
 
-// Errors: kClusterNotFound.
+// Errors: kClusterNotFound, also where the cluster is INACTIVE.
 base::Status require_cluster(const State& state, const std::string& name);
 
 // The cluster's ACTIVE instances in order of registration.
@@ -80,6 +99,9 @@ void instance_changed(State& state, Instance& instance);
 void remove_instance(State& state, const std::string& id);
 // Builds `placements` from the instances; after a load, before the first reserve().
 void rebuild_placements(State& state);
+// The tags of a cluster, task definition, instance or task; null where there is no such resource, or
+// where it is in another cluster.
+const Tags* find_tags(const State& state, const RecordRef& resource, const std::string& cluster);
 
 // What the agent should do about a task that holds its reservation.
 DesiredTask desired_task(const State& state, const Task& task);

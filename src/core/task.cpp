@@ -18,11 +18,12 @@ constexpr Names<ContainerStatus, 3> kContainerStatusNames{{{ContainerStatus::kPe
                                                            {ContainerStatus::kStopped, "STOPPED"}}};
 constexpr Names<DesiredStatus, 2> kDesiredStatusNames{
     {{DesiredStatus::kRunning, "RUNNING"}, {DesiredStatus::kStopped, "STOPPED"}}};
-constexpr Names<StopCode, 4> kStopCodeNames{
+constexpr Names<StopCode, 5> kStopCodeNames{
     {{StopCode::kNone, ""},
      {StopCode::kTaskFailedToStart, "TaskFailedToStart"},
      {StopCode::kEssentialContainerExited, "EssentialContainerExited"},
-     {StopCode::kUserInitiated, "UserInitiated"}}};
+     {StopCode::kUserInitiated, "UserInitiated"},
+     {StopCode::kTerminationNotice, "TerminationNotice"}}};
 
 template <class Enum, std::size_t N>
 std::string_view name_of(const Names<Enum, N>& names, Enum value) {

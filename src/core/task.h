@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "core/tags.h"
 #include "core/task_definition.h"
 
 namespace cotenant::core {
@@ -17,7 +18,13 @@ namespace cotenant::core {
 enum class TaskStatus { kPending, kRunning, kStopping, kStopped };
 enum class ContainerStatus { kPending, kRunning, kStopped };
 enum class DesiredStatus { kRunning, kStopped };
-enum class StopCode { kNone, kTaskFailedToStart, kEssentialContainerExited, kUserInitiated };
+enum class StopCode {
+  kNone,
+  kTaskFailedToStart,
+  kEssentialContainerExited,
+  kUserInitiated,
+  kTerminationNotice,  // its instance was deregistered with force
+};
 
 std::string_view to_string(TaskStatus status);       // "PENDING", "RUNNING", "STOPPING", "STOPPED"
 std::string_view to_string(ContainerStatus status);  // "PENDING", "RUNNING", "STOPPED"
@@ -43,6 +50,11 @@ struct ContainerOverride {
   std::string name;
   std::optional<std::vector<std::string>> command;
   std::vector<EnvironmentVariable> environment;  // added to, or in place of, the definition's
+  // In place of the definition's.
+  std::optional<std::int64_t> cpu_units = {};
+  std::optional<std::int64_t> memory_mib = {};
+  std::optional<std::int64_t> memory_reservation_mib = {};
+  std::optional<GpuRequest> gpu = {};
   friend bool operator==(const ContainerOverride&, const ContainerOverride&) = default;
 };
 
@@ -56,6 +68,7 @@ struct Task {
   std::string started_by;
   std::vector<ContainerOverride> overrides;
   std::vector<TaskContainer> containers;
+  Tags tags = {};
 
   TaskStatus last_status = TaskStatus::kPending;
   DesiredStatus desired_status = DesiredStatus::kRunning;

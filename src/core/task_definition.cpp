@@ -1,7 +1,6 @@
 #include "core/task_definition.h"
 
 #include <algorithm>
-#include <variant>
 
 namespace cotenant::core {
 
@@ -24,20 +23,25 @@ std::optional<NetworkMode> parse_network_mode(std::string_view text) {
   return std::nullopt;
 }
 
-TaskNeed task_need(const TaskDefinition& definition) {
-  TaskNeed need;
-  for (const ContainerDefinition& container : definition.containers) {
-    need.cpu_units += container.cpu_units;
-    need.memory_mib += container.memory_reservation_mib.value_or(container.memory_mib.value_or(0));
-    if (const auto* shared = std::get_if<SharedGpu>(&container.gpu)) {
-      need.gpu.shared_memory_mib += shared->memory_mib;
-      ++need.gpu.shared_containers;
-    } else if (const auto* whole = std::get_if<WholeGpus>(&container.gpu)) {
-      need.gpu.whole_count += whole->count;
-      need.gpu.whole_all = need.gpu.whole_all || whole->all;
-    }
+std::string_view to_string(TaskDefinitionStatus status) {
+  switch (status) {
+    case TaskDefinitionStatus::kActive:
+      return "ACTIVE";
+    case TaskDefinitionStatus::kInactive:
+      return "INACTIVE";
+    case TaskDefinitionStatus::kDeleteInProgress:
+      return "DELETE_IN_PROGRESS";
   }
-  return need;
+  return "";
+}
+
+std::optional<TaskDefinitionStatus> parse_task_definition_status(std::string_view text) {
+  for (const TaskDefinitionStatus status :
+       {TaskDefinitionStatus::kActive, TaskDefinitionStatus::kInactive,
+        TaskDefinitionStatus::kDeleteInProgress}) {
+    if (to_string(status) == text) return status;
+  }
+  return std::nullopt;
 }
 
 const ContainerDefinition* find_container(const TaskDefinition& definition, std::string_view name) {

@@ -11,12 +11,18 @@
 
 #include "base/clock.h"
 #include "core/gpu_request.h"
+#include "core/tags.h"
 
 namespace cotenant::core {
 
 enum class NetworkMode { kBridge, kHost, kNone };
 std::string_view to_string(NetworkMode mode);  // "bridge", "host", "none"
 std::optional<NetworkMode> parse_network_mode(std::string_view text);
+
+// Spellings: ECS API reference, TaskDefinition.status.
+enum class TaskDefinitionStatus { kActive, kInactive, kDeleteInProgress };
+std::string_view to_string(TaskDefinitionStatus status);
+std::optional<TaskDefinitionStatus> parse_task_definition_status(std::string_view text);
 
 struct EnvironmentVariable {
   std::string name;
@@ -44,6 +50,10 @@ struct TaskDefinition {
   std::string family;
   std::int64_t revision = 0;
   base::TimeMs registered_at_ms = 0;
+  TaskDefinitionStatus status = TaskDefinitionStatus::kActive;
+  base::TimeMs deregistered_at_ms = 0;      // 0: it is ACTIVE
+  base::TimeMs delete_requested_at_ms = 0;  // 0: not yet
+  Tags tags = {};
   NetworkMode network_mode = NetworkMode::kBridge;
   std::vector<ContainerDefinition> containers;
   // The registered document (JSON) as it is shown again. The core never reads it.
@@ -60,6 +70,7 @@ struct TaskNeed {
   TaskGpuNeed gpu;
 };
 
+// Of a task that has no overrides (container_override.h).
 TaskNeed task_need(const TaskDefinition& definition);
 
 const ContainerDefinition* find_container(const TaskDefinition& definition, std::string_view name);

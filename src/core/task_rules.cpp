@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "core/container_override.h"
 #include "core/placement.h"
 #include "core/reducer_rules.h"
 #include "core/tight_policy.h"
@@ -21,33 +22,25 @@ Result<TaskDefinitionPtr> require_definition(const State& state,
   const TaskDefinitionPtr definition = ref.revision
                                            ? find_definition(state, ref.family, *ref.revision)
                                            : latest_definition(state, ref.family);
+  if (definition != nullptr && definition->status != TaskDefinitionStatus::kActive) {
+    return fail(ErrorCode::kClient,
+                fmt::format("taskDefinition: TaskDefinition is inactive: {}:{} is {}; register it "
+                            "again",
+                            ref.family, *ref.revision, to_string(definition->status)));
+  }
   if (definition != nullptr) return definition;
   const std::string name =
       ref.revision ? fmt::format("{}:{}", ref.family, *ref.revision) : ref.family;
   return fail(
       ErrorCode::kClient,
-      fmt::format("taskDefinition: '{}' is not registered; RegisterTaskDefinition makes it", name));
-}
-
-base::Status check_overrides(const TaskDefinition& definition,
-                             const std::vector<ContainerOverride>& overrides) {
-  for (std::size_t i = 0; i < overrides.size(); ++i) {
-    if (find_container(definition, overrides[i].name) != nullptr) continue;
-    std::string names;
-    for (const ContainerDefinition& container : definition.containers) {
-      names += (names.empty() ? "" : ", ") + container.name;
-    }
-    return fail(ErrorCode::kInvalidParameter,
-                fmt::format("overrides.containerOverrides[{}].name: '{}' is no container of {}:{}, "
-                            "which has {}",
-                            i, overrides[i].name, definition.family, definition.revision, names));
-  }
-  return {};
+      fmt::format("taskDefinition: '{}' is not registered{}; RegisterTaskDefinition makes it", name,
+                  state.families.count(ref.family) > 0 ? ", or no revision of it is ACTIVE" : ""));
 }
 
 // Hands the placement's GPUs to the task's containers: all sharing containers get the one GPU;
 // whole GPUs are dealt out in the order of the containers.
 std::vector<TaskContainer> make_containers(const TaskDefinition& definition,
+                                           const std::vector<ContainerOverride>& overrides,
                                            const Placement& placement, const GpuLedger& ledger,
                                            base::Prng& prng) {
   std::vector<TaskContainer> containers;
@@ -57,9 +50,10 @@ std::vector<TaskContainer> make_containers(const TaskDefinition& definition,
     container.name = part.name;
     container.id = prng.next_hex_id();
     std::size_t count = 0;
-    if (std::holds_alternative<SharedGpu>(part.gpu)) {
+    const GpuRequest& gpu = gpu_request(part, overrides);
+    if (std::holds_alternative<SharedGpu>(gpu)) {
       container.gpu_uuids.push_back(ledger.device(placement.gpus.front()).uuid);
-    } else if (const auto* whole = std::get_if<WholeGpus>(&part.gpu)) {
+    } else if (const auto* whole = std::get_if<WholeGpus>(&gpu)) {
       count = whole->all ? placement.gpus.size() : static_cast<std::size_t>(whole->count);
     }
     for (; count > 0; --count) {
@@ -72,7 +66,7 @@ std::vector<TaskContainer> make_containers(const TaskDefinition& definition,
 }
 
 Task make_task(const State& state, const RunTask& command, const TaskDefinition& definition,
-               const Placement& placement, const Context& context) {
+               const Tags& tags, const Placement& placement, const Context& context) {
   Task task;
   task.id = context.prng.next_hex_id();
   task.cluster = command.cluster;
@@ -82,10 +76,54 @@ Task make_task(const State& state, const RunTask& command, const TaskDefinition&
   task.group = command.group.empty() ? "family:" + definition.family : command.group;
   task.started_by = command.started_by;
   task.overrides = command.overrides;
+  task.tags = tags;
   task.created_at_ms = context.now_ms;
-  task.containers = make_containers(definition, placement,
+  task.containers = make_containers(definition, command.overrides, placement,
                                     state.instances.at(placement.instance_id).gpus, context.prng);
   return task;
+}
+
+// The call's own tags win over those of its definition.
+Result<Tags> launch_tags(const RunTask& command, const TaskDefinition& definition) {
+  auto tags = merged_tags(command.tag_policy.propagate_from_definition ? definition.tags : Tags{},
+                          command.tags);
+  if (tags && command.tag_policy.managed) tags->emplace(kClusterNameTag, command.cluster);
+  return tags;
+}
+
+// What a launch needs once its references are resolved.
+struct Launch {
+  TaskDefinitionPtr definition;
+  TaskNeed need;
+  Tags tags;
+};
+
+Result<Launch> prepare_launch(const State& state, const RunTask& command) {
+  auto definition = require_definition(state, command.definition);
+  if (!definition) return fail(definition.error());
+  if (auto status = check_overrides(**definition, command.overrides); !status) {
+    return fail(status.error());
+  }
+  auto tags = launch_tags(command, **definition);
+  if (!tags) return fail(tags.error());
+  return Launch{*definition, task_need(**definition, command.overrides), std::move(*tags)};
+}
+
+// Makes the task where it was placed, with its reservation.
+void launch_task(State& state, const RunTask& command, const Launch& launch,
+                 const Placement& placement, const Context& context, RunTaskReply& reply,
+                 Effects& effects) {
+  Task task = make_task(state, command, *launch.definition, launch.tags, placement, context);
+  reply.task_ids.push_back(task.id);
+  effects.changed_records.insert({RecordKind::kTask, task.id});
+  effects.notify_tasks[task.instance_id].insert(task.id);
+  const auto [at, fresh] = state.tasks.emplace(task.id, std::move(task));
+  COTENANT_ASSERT(fresh);
+  reserve(state, at->second);
+}
+
+TaskFailure as_failure(const PlacementRefusal& refusal) {
+  return {refusal.instance_id, refusal.reason, refusal.detail};
 }
 
 tl::expected<Placement, PlacementRefusal> place_task(State& state, const std::string& cluster,
@@ -214,11 +252,8 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
     }
   }
 
-  const auto definition = require_definition(state, command.definition);
-  if (!definition) return fail(definition.error());
-  if (auto status = check_overrides(**definition, command.overrides); !status) {
-    return fail(status.error());
-  }
+  const auto launch = prepare_launch(state, command);
+  if (!launch) return fail(launch.error());
   if (active_instances(state, command.cluster).empty()) {
     return fail(
         ErrorCode::kInvalidParameter,
@@ -230,23 +265,16 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
   COTENANT_ASSERT(command.count >= 1 && command.count <= base::limits::kRunTaskCountMax);
   RunTaskReply reply;
   PlacementQuery query;
-  query.need = task_need(**definition);
+  query.need = launch->need;
   for (int copy = 0; copy < command.count; ++copy) {
     const auto placement = place_task(state, command.cluster, query);
     if (!placement) {
       // Nothing changes in between, so the copies that are left fail alike.
-      const PlacementRefusal& refusal = placement.error();
-      const TaskFailure failure{refusal.instance_id, refusal.reason, refusal.detail};
-      reply.failures.assign(static_cast<std::size_t>(command.count - copy), failure);
+      reply.failures.assign(static_cast<std::size_t>(command.count - copy),
+                            as_failure(placement.error()));
       break;
     }
-    Task task = make_task(state, command, **definition, *placement, context);
-    reply.task_ids.push_back(task.id);
-    outcome.effects.changed_records.insert({RecordKind::kTask, task.id});
-    outcome.effects.notify_tasks[task.instance_id].insert(task.id);
-    const auto [at, fresh] = state.tasks.emplace(task.id, std::move(task));
-    COTENANT_ASSERT(fresh);
-    reserve(state, at->second);
+    launch_task(state, command, *launch, *placement, context, reply, outcome.effects);
   }
   // A call that placed nothing may be tried again with the same token.
   if (!command.client_token.empty() && !reply.task_ids.empty()) {
@@ -257,6 +285,53 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
   }
   outcome.reply = std::move(reply);
   return outcome;
+}
+
+Result<Outcome> start_task(State& state, const StartTask& command, const Context& context) {
+  const RunTask& launch_command = command.launch;
+  if (auto status = require_cluster(state, launch_command.cluster); !status) {
+    return fail(status.error());
+  }
+  const auto launch = prepare_launch(state, launch_command);
+  if (!launch) return fail(launch.error());
+  Outcome outcome;
+  RunTaskReply reply;
+  for (const std::string& id : command.instance_ids) {
+    const auto found = state.instances.find(id);
+    if (found == state.instances.end() ||
+        found->second.registration.cluster != launch_command.cluster) {
+      reply.failures.push_back({id, "MISSING", "there is no such container instance"});
+      continue;
+    }
+    const Instance& instance = found->second;
+    if (instance.status != InstanceStatus::kActive) {
+      reply.failures.push_back({id, "INACTIVE",
+                                fmt::format("the container instance is {}, and takes no new tasks",
+                                            to_string(instance.status))});
+      continue;
+    }
+    if (const auto placement = place({&instance}, launch->need)) {
+      launch_task(state, launch_command, *launch, *placement, context, reply, outcome.effects);
+    } else {
+      reply.failures.push_back(as_failure(placement.error()));
+    }
+  }
+  outcome.reply = std::move(reply);
+  return outcome;
+}
+
+void give_up_task(State& state, Task& task, std::string_view why, const Context& context,
+                  Effects& effects) {
+  begin_stop(task, StopCode::kTerminationNotice, std::string(why), context.now_ms);
+  for (TaskContainer& container : task.containers) {
+    if (container.status == ContainerStatus::kStopped) continue;
+    container.status = ContainerStatus::kStopped;
+    container.reason = shortened_reason(std::string(why));
+  }
+  settle(state, task, context.now_ms);
+  ++task.version;
+  effects.changed_records.insert({RecordKind::kTask, task.id});
+  effects.notify_tasks[task.instance_id].insert(task.id);
 }
 
 Result<Outcome> stop_task(State& state, const StopTask& command, const Context& context) {
@@ -281,6 +356,17 @@ Result<Outcome> stop_task(State& state, const StopTask& command, const Context& 
 
 Result<Outcome> observe_tasks(State& state, const ObserveTasks& command, const Context& context) {
   Outcome outcome;
+  if (command.epoch) {
+    const auto instance = state.instances.find(command.instance_id);
+    if (instance == state.instances.end() || instance->second.status == InstanceStatus::kInactive ||
+        instance->second.connection_epoch != *command.epoch) {
+      return fail(
+          ErrorCode::kConflict,
+          fmt::format("instance {}: the connection of epoch {} is not its present one; what "
+                      "it reports is not believed",
+                      command.instance_id, *command.epoch));
+    }
+  }
   for (const TaskObservation& observation : command.tasks) {
     const auto found = state.tasks.find(observation.task_id);
     // Unknown, someone else's, or done: the desired state that the agent gets does not contain it,

@@ -20,6 +20,19 @@ namespace {
 // Reports that may wait for the answer to their connection's hello.
 constexpr std::size_t kWaitingReports = 64;
 
+// Those of which a container runs.
+std::vector<std::string> running_tasks(const std::vector<core::TaskObservation>& observed) {
+  std::vector<std::string> ids;
+  for (const core::TaskObservation& task : observed) {
+    const bool runs = std::any_of(task.containers.begin(), task.containers.end(),
+                                  [](const core::ContainerObservation& container) {
+                                    return container.status == core::ContainerStatus::kRunning;
+                                  });
+    if (runs) ids.push_back(task.task_id);
+  }
+  return ids;
+}
+
 }  // namespace
 
 class AgentSession final : public ports::WebSocketListener,
@@ -55,7 +68,7 @@ class AgentSession final : public ports::WebSocketListener,
     // disconnect the agent that is there.
     auto self = shared_from_this();
     const auto status = loop_.post_always(
-        core::ObserveTasks{instance_id_, {}},
+        core::ObserveTasks{instance_id_, {}, epoch_},
         [self](const base::Result<core::Reply>&, const core::State&) { self->disconnect(); });
     if (!status) base::log::warn("instance {}: {}", instance_id_, status.error().message);
   }
@@ -66,6 +79,12 @@ class AgentSession final : public ports::WebSocketListener,
 
   void close(std::string reason) {
     if (auto socket = this->socket()) socket->close(std::move(reason));
+  }
+
+  // The instance was deregistered. On the loop's thread.
+  void dismiss() {
+    refuse(
+        {"the instance was deregistered; start the agent anew to register it again", true, true});
   }
 
   std::int64_t next_revision() { return ++revision_; }
@@ -80,9 +99,9 @@ class AgentSession final : public ports::WebSocketListener,
     if (!instance_id_.empty()) return close("hello was already said on this connection");
     if (hello.protocol != codec::kAgentProtocolVersion) {
       return refuse(
-          fmt::format("agent protocol {} is not {}; use agents and control planes of the "
-                      "same version",
-                      hello.protocol, codec::kAgentProtocolVersion));
+          {fmt::format("agent protocol {} is not {}; use agents and control planes of the "
+                       "same version",
+                       hello.protocol, codec::kAgentProtocolVersion)});
     }
     if (!allowed_instance_.empty() && hello.registration.id != allowed_instance_) {
       return refuse(fmt::format("hello is instance {}'s, but this connection was let in for {}",
@@ -91,10 +110,16 @@ class AgentSession final : public ports::WebSocketListener,
     instance_id_ = hello.registration.id;
     epoch_ = hello.epoch;
     auto self = shared_from_this();
-    const auto status = loop_.post(core::ConnectInstance{std::move(hello.registration), epoch_},
+    core::ConnectInstance command{std::move(hello.registration), epoch_,
+                                  running_tasks(hello.observed)};
+    const auto status = loop_.post(std::move(command),
                                    [self, id = instance_id_](const base::Result<core::Reply>& reply,
                                                              const core::State& state) {
-                                     if (!reply) return self->refuse(reply.error().message);
+                                     if (!reply) return self->refuse({reply.error().message});
+                                     const auto* stop = std::get_if<core::ConnectReply>(&*reply);
+                                     if (stop != nullptr && !stop->stop_first.empty()) {
+                                       return self->refuse({stop->stop_first, true, false});
+                                     }
                                      base::log::info("agent of instance {} connected", id);
                                      self->hub_.attach(state, id, self);
                                      self->accepted();
@@ -159,7 +184,8 @@ class AgentSession final : public ports::WebSocketListener,
     do {
       const std::size_t count = std::min(kRecordsPerCommand, tasks.size() - at);
       const auto begin = std::make_move_iterator(tasks.begin()) + static_cast<std::ptrdiff_t>(at);
-      core::ObserveTasks command{instance_id_, {begin, begin + static_cast<std::ptrdiff_t>(count)}};
+      core::ObserveTasks command{
+          instance_id_, {begin, begin + static_cast<std::ptrdiff_t>(count)}, epoch_};
       at += count;
       const auto seq = at == tasks.size() ? report.seq : std::nullopt;
       auto status = loop_.post(std::move(command),
@@ -180,9 +206,9 @@ class AgentSession final : public ports::WebSocketListener,
     if (!status) base::log::warn("instance {}: {}", instance_id_, status.error().message);
   }
 
-  void refuse(std::string reason) {
-    base::log::warn("an agent's hello was refused: {}", reason);
-    send(codec::ServerRefused{reason});
+  void refuse(codec::ServerRefused refusal) {
+    base::log::warn("agent of instance {} was refused: {}", instance_id_, refusal.reason);
+    send(std::move(refusal));
     close("refused");
   }
 
@@ -209,6 +235,7 @@ void AgentHub::attach(const core::State& state, const std::string& instance_id,
   std::shared_ptr<AgentSession>& slot = sessions_[instance_id];
   if (slot && slot != session) slot->close("a newer connection of the same agent is there");
   slot = std::move(session);
+  connected_ = sessions_.size();
   slot->send(codec::ServerDesired{
       slot->next_revision(), true, core::desired_tasks(state, instance_id), {}});
 }
@@ -222,6 +249,7 @@ bool AgentHub::detach(const std::string& instance_id, const AgentSession* sessio
   const auto found = sessions_.find(instance_id);
   if (found == sessions_.end() || found->second.get() != session) return false;
   sessions_.erase(found);
+  connected_ = sessions_.size();
   return true;
 }
 
@@ -240,6 +268,10 @@ void AgentHub::on_effects(const core::State& state, const core::Effects& effects
       }
     }
     found->second->send(desired);
+  }
+  for (const std::string& instance_id : effects.dismissed_instances) {
+    const auto found = sessions_.find(instance_id);
+    if (found != sessions_.end()) found->second->dismiss();
   }
 }
 

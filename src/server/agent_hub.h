@@ -7,6 +7,8 @@
 // the table of sessions belongs to the loop's thread.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +27,9 @@ class AgentHub final : public EffectSink {
   // For a WebSocket at /agent/v1 whose agent may speak for this instance only; empty: for any.
   std::shared_ptr<ports::WebSocketListener> accept(const std::string& instance_id = "");
 
+  // How many instances are connected. Any thread.
+  std::size_t connected() const { return connected_; }
+
   // On the loop's thread.
   void on_effects(const core::State& state, const core::Effects& effects) override;
   void attach(const core::State& state, const std::string& instance_id,
@@ -37,6 +42,7 @@ class AgentHub final : public EffectSink {
  private:
   CommandQueue& loop_;
   std::map<std::string, std::shared_ptr<AgentSession>> sessions_;
+  std::atomic<std::size_t> connected_{0};
 };
 
 }  // namespace cotenant::server

@@ -1,4 +1,4 @@
-// CreateCluster, DescribeClusters, ListClusters.
+// CreateCluster, DescribeClusters, ListClusters, DeleteCluster.
 #include <fmt/format.h>
 
 #include <map>
@@ -7,6 +7,7 @@
 #include "codec/ecs_request.h"
 #include "codec/ecs_response.h"
 #include "server/api_functions.h"
+#include "server/include.h"
 #include "server/paging.h"
 
 namespace cotenant::server::api {
@@ -25,7 +26,10 @@ ClusterView view_cluster(const core::State& state, const std::string& name) {
   if (found == state.clusters.end()) return view;
   view.cluster = found->second;
   for (const auto& [id, instance] : state.instances) {
-    if (instance.registration.cluster != name) continue;
+    if (instance.registration.cluster != name ||
+        instance.status == core::InstanceStatus::kInactive) {
+      continue;
+    }
     ++view.counts.instances;
     const core::TaskCounts counts = core::count_tasks(state, instance);
     view.counts.running += counts.running;
@@ -45,7 +49,19 @@ Result<ApiReply> create_cluster(const ApiContext& context, const Json& body) {
       [&](const core::Reply&, const core::State& state) { return view_cluster(state, name); });
   if (!view) return base::fail(view.error());
   return ApiReply{Json::object({{"cluster", codec::encode_cluster(context.arns, *view->cluster,
-                                                                  view->counts)}}),
+                                                                  view->counts, {true, false})}}),
+                  {}};
+}
+
+Result<ApiReply> delete_cluster(const ApiContext& context, const Json& body) {
+  auto name = codec::decode_cluster(body);
+  if (!name) return base::fail(name.error());
+  auto view = context.loop.apply<ClusterView>(
+      core::DeleteCluster{*name},
+      [&](const core::Reply&, const core::State& state) { return view_cluster(state, *name); });
+  if (!view) return base::fail(view.error());
+  return ApiReply{Json::object({{"cluster", codec::encode_cluster(context.arns, *view->cluster,
+                                                                  view->counts, {true, false})}}),
                   {}};
 }
 
@@ -59,25 +75,28 @@ Result<ApiReply> describe_clusters(const ApiContext& context, const Json& body) 
     return found;
   });
   if (!views) return base::fail(views.error());
+  const codec::Included included = decode_include(body);
   Json clusters = Json::array();
   Json failures = Json::array();
   for (const ClusterView& view : *views) {
     if (view.cluster) {
-      clusters.push(codec::encode_cluster(context.arns, *view.cluster, view.counts));
+      clusters.push(codec::encode_cluster(context.arns, *view.cluster, view.counts, included));
     } else {
       failures.push(codec::encode_failure(context.arns.cluster(view.id), "MISSING", ""));
     }
   }
   return ApiReply{
-      Json::object({{"clusters", std::move(clusters)}, {"failures", std::move(failures)}}), {}};
+      Json::object({{"clusters", std::move(clusters)}, {"failures", std::move(failures)}}),
+      include_warnings(body, {"TAGS", "STATISTICS", "SETTINGS"})};
 }
 
 Result<ApiReply> list_clusters(const ApiContext& context, const Json& body) {
   auto page = codec::decode_page(body);
   if (!page) return base::fail(page.error());
   auto names = context.loop.read<KeyPage>([&](const core::State& state) {
-    return page_of(state.clusters, *page,
-                   [](const std::string&, const core::Cluster&) { return true; });
+    return page_of(state.clusters, *page, [](const std::string&, const core::Cluster& cluster) {
+      return cluster.active();
+    });
   });
   if (!names) return base::fail(names.error());
   Json arns = Json::array();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -42,6 +43,16 @@ ports::HttpResponse error_response(const base::Error& error) {
   return json_response(status, codec::encode_error(error));
 }
 
+// For a metric's label: only names that are known, because anybody may send any header.
+std::string_view operation_label(std::string_view header) {
+  for (const std::string_view prefix : {kEcsPrefix, kOwnPrefix}) {
+    if (header.substr(0, prefix.size()) != prefix) continue;
+    const std::string_view name = header.substr(prefix.size());
+    if (find_own_operation(name) != nullptr || codec::find_operation(name) != nullptr) return name;
+  }
+  return "unknown";
+}
+
 // An operation, and ECS's model of its input (none for cotenant's own).
 struct Target {
   ApiFunction function = nullptr;
@@ -72,10 +83,11 @@ base::Result<Target> find_target(std::string_view header) {
 
 }  // namespace
 
-ApiHandler::ApiHandler(CoreLoop& loop, AgentHub& hub, base::ArnFormat arns,
+ApiHandler::ApiHandler(CoreLoop& loop, AgentHub& hub, Metrics& metrics, base::ArnFormat arns,
                        const RequestGuard* guard, AgentAccess* agents)
     : loop_(loop),
       hub_(hub),
+      metrics_(metrics),
       arns_(std::move(arns)),
       open_guard_({}, kSystemClock, nullptr),
       guard_(guard == nullptr ? open_guard_ : *guard),
@@ -121,38 +133,58 @@ ports::HttpUpgrade ApiHandler::answer_upgrade(const ports::HttpRequest& request)
 
 ports::HttpResponse ApiHandler::answer(const ports::HttpRequest& request) {
   if (auto status = guard_.check_call(request); !status) return error_response(status.error());
-  if (request.method == "GET" && request.target == "/healthz") {
-    // A read through the loop: an answer means that the core lives.
-    auto alive = loop_.read<bool>([](const core::State&) { return true; });
-    if (!alive) return error_response(alive.error());
-    return json_response(200, R"({"status":"ok"})");
+  if (request.method == "GET" && request.target == "/healthz") return health();
+  if (request.method == "GET" && request.target == "/metrics") {
+    ports::HttpResponse response;
+    response.headers.push_back({"Content-Type", "text/plain; version=0.0.4; charset=utf-8"});
+    response.body = metrics_.text(!loop_.trouble(), hub_.connected());
+    return response;
   }
   if (request.method == "POST" && request.target == "/") return call(request);
   ports::HttpResponse response = error_response(
       {ErrorCode::kUnknownOperation,
-       fmt::format("{} {} is not served; use POST / with X-Amz-Target, or GET /healthz",
+       fmt::format("{} {} is not served; use POST / with X-Amz-Target, GET "
+                   "/healthz or GET /metrics",
                    header_text(request.method), header_text(request.target.substr(0, 128)))});
   response.status = 404;
   return response;
 }
 
+ports::HttpResponse ApiHandler::health() {
+  // A read through the loop: an answer means that the core lives.
+  auto alive = loop_.read<bool>([](const core::State&) { return true; });
+  const auto trouble = alive ? loop_.trouble() : alive.error();
+  if (!trouble) return json_response(200, R"({"status":"ok"})");
+  return json_response(
+      503, codec::Json::object({{"status", "unhealthy"}, {"message", trouble->message}}).dump());
+}
+
 ports::HttpResponse ApiHandler::call(const ports::HttpRequest& request) {
+  const auto start = std::chrono::steady_clock::now();
+  auto response = perform(request);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  metrics_.count_request(operation_label(ports::header_value(request.headers, "X-Amz-Target")),
+                         response ? "ok" : base::error_name(response.error().code), took.count());
+  return response ? std::move(*response) : error_response(response.error());
+}
+
+base::Result<ports::HttpResponse> ApiHandler::perform(const ports::HttpRequest& request) {
   const std::string_view header = ports::header_value(request.headers, "X-Amz-Target");
   auto target = find_target(header);
-  if (!target) return error_response(target.error());
+  if (!target) return fail(target.error());
   auto body = codec::Json::parse(request.body.empty() ? "{}" : std::string_view(request.body));
   if (body && !body->is_object())
     body = fail(ErrorCode::kSerialization, "the body must be an object");
-  if (!body) return error_response(body.error());
+  if (!body) return fail(body.error());
 
   std::vector<std::string> warnings;
   if (target->model != nullptr) {
     auto checked = codec::check_input(*target->model, *body);
-    if (!checked) return error_response(codec::with_gpu_documentation(checked.error()));
+    if (!checked) return fail(codec::with_gpu_documentation(checked.error()));
     warnings = std::move(*checked);
   }
-  auto reply = target->function(ApiContext{loop_, arns_, agents_, &hub_}, *body);
-  if (!reply) return error_response(reply.error());
+  auto reply = target->function(ApiContext{loop_, arns_, metrics_, agents_, &hub_}, *body);
+  if (!reply) return fail(reply.error());
   warnings.insert(warnings.end(), reply->warnings.begin(), reply->warnings.end());
 
   ports::HttpResponse response = json_response(200, reply->body.dump());

@@ -1,5 +1,5 @@
 // The HTTP face of the control plane: `POST /` (ECS's JSON 1.1 and cotenant's own calls), `GET
-// /healthz`, and the agents' WebSocket at /agent/v1.
+// /healthz` (503 while writes are refused), `GET /metrics`, and the agents' WebSocket at /agent/v1.
 //
 // Who may talk to it: request_guard.h.
 #pragma once
@@ -8,6 +8,7 @@
 #include "ports/http.h"
 #include "server/agent_hub.h"
 #include "server/api_table.h"
+#include "server/metrics.h"
 #include "server/request_guard.h"
 #include "server/worker_pool.h"
 
@@ -16,7 +17,7 @@ namespace cotenant::server {
 class ApiHandler final : public ports::HttpHandler {
  public:
   // Guard null: whoever calls from loopback may (tests). `agents` null: no join tokens here.
-  ApiHandler(CoreLoop& loop, AgentHub& hub, base::ArnFormat arns,
+  ApiHandler(CoreLoop& loop, AgentHub& hub, Metrics& metrics, base::ArnFormat arns,
              const RequestGuard* guard = nullptr, AgentAccess* agents = nullptr);
 
   void handle(ports::HttpRequest request, ports::HttpResponder respond) override;
@@ -26,9 +27,12 @@ class ApiHandler final : public ports::HttpHandler {
   ports::HttpUpgrade answer_upgrade(const ports::HttpRequest& request);
   ports::HttpResponse answer(const ports::HttpRequest& request);
   ports::HttpResponse call(const ports::HttpRequest& request);
+  base::Result<ports::HttpResponse> perform(const ports::HttpRequest& request);
+  ports::HttpResponse health();
 
   CoreLoop& loop_;
   AgentHub& hub_;
+  Metrics& metrics_;
   const base::ArnFormat arns_;
   const RequestGuard open_guard_;
   const RequestGuard& guard_;

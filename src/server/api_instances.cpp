@@ -1,4 +1,5 @@
-// ListContainerInstances, DescribeContainerInstances, and cotenant's own DescribeGpus.
+// ListContainerInstances, DescribeContainerInstances, UpdateContainerInstancesState,
+// DeregisterContainerInstance, and cotenant's own DescribeGpus.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +8,10 @@
 #include "codec/ecs_request.h"
 #include "codec/ecs_response.h"
 #include "codec/utf8.h"
+#include "core/container_override.h"
 #include "server/api_functions.h"
+#include "server/include.h"
+#include "server/instance_filter.h"
 #include "server/paging.h"
 
 namespace cotenant::server::api {
@@ -60,7 +64,8 @@ std::vector<GpuTenant> tenants_of(const core::State& state, const core::GpuLedge
       }
       GpuTenant tenant{task_id, task.family, container.name, std::nullopt};
       const core::ContainerDefinition* part = core::find_container(*definition, container.name);
-      if (const auto* share = std::get_if<core::SharedGpu>(&part->gpu)) tenant.share = *share;
+      const core::GpuRequest& request = core::gpu_request(*part, task.overrides);
+      if (const auto* share = std::get_if<core::SharedGpu>(&request)) tenant.share = *share;
       tenants.push_back(std::move(tenant));
     }
   }
@@ -126,10 +131,8 @@ Result<ApiReply> list_container_instances(const ApiContext& context, const Json&
   if (!cluster) return base::fail(cluster.error());
   auto page = codec::decode_page(body);
   if (!page) return base::fail(page.error());
-  if (body.find("filter") != nullptr && !body.string_or("filter", "").empty()) {
-    return base::fail(base::ErrorCode::kUnsupportedFeature,
-                      "filter: the cluster query language is not offered yet; leave it out");
-  }
+  auto filter = make_instance_filter(body.string_or("filter", ""));
+  if (!filter) return base::fail(filter.error());
   const std::string wanted = body.string_or("status", "");
   struct Listed {
     base::Status status;
@@ -142,7 +145,9 @@ Result<ApiReply> list_container_instances(const ApiContext& context, const Json&
     result.page =
         page_of(state.instances, *page, [&](const std::string&, const core::Instance& instance) {
           return instance.registration.cluster == *cluster &&
-                 (wanted.empty() || wanted == core::to_string(instance.status));
+                 (wanted.empty() ? instance.status != core::InstanceStatus::kInactive
+                                 : wanted == core::to_string(instance.status)) &&
+                 (*filter)(state, instance);
         });
     return result;
   });
@@ -177,11 +182,12 @@ Result<ApiReply> describe_container_instances(const ApiContext& context, const J
   });
   if (!found) return base::fail(found.error());
   if (!found->status) return base::fail(found->status.error());
+  const codec::Included included = decode_include(body);
   Json instances = Json::array();
   Json failures = Json::array();
   for (std::size_t i = 0; i < refs->size(); ++i) {
     if (const auto& view = found->instances[i]) {
-      instances.push(codec::encode_instance(context.arns, view->instance, view->counts));
+      instances.push(codec::encode_instance(context.arns, view->instance, view->counts, included));
     } else {
       failures.push(codec::encode_failure(context.arns.container_instance(*cluster, (*refs)[i].id),
                                           "MISSING", ""));
@@ -189,7 +195,63 @@ Result<ApiReply> describe_container_instances(const ApiContext& context, const J
   }
   return ApiReply{Json::object({{"containerInstances", std::move(instances)},
                                 {"failures", std::move(failures)}}),
+                  include_warnings(body, {"TAGS"})};
+}
+
+Result<ApiReply> update_container_instances_state(const ApiContext& context, const Json& body) {
+  auto command = codec::decode_update_instances_state(body);
+  if (!command) return base::fail(command.error());
+  struct Updated {
+    std::vector<std::optional<InstanceView>> instances;  // one for each that is named
+    core::ItemsReply reply;
+  };
+  auto updated = context.loop.apply<Updated>(
+      *command, [&](const core::Reply& reply, const core::State& state) {
+        Updated result{{}, std::get<core::ItemsReply>(reply)};
+        for (const std::string& id : command->instance_ids) {
+          result.instances.push_back(view_instance(state, command->cluster, id));
+        }
+        for (const auto& failure : result.reply.failures) result.instances[failure.item].reset();
+        return result;
+      });
+  if (!updated) return base::fail(updated.error());
+  Json instances = Json::array();
+  for (const auto& view : updated->instances) {
+    if (!view) continue;
+    instances.push(codec::encode_instance(context.arns, view->instance, view->counts));
+  }
+  Json failures = Json::array();
+  for (const auto& failure : updated->reply.failures) {
+    failures.push(codec::encode_failure(
+        context.arns.container_instance(command->cluster, command->instance_ids[failure.item]),
+        failure.reason, failure.detail));
+  }
+  return ApiReply{Json::object({{"containerInstances", std::move(instances)},
+                                {"failures", std::move(failures)}}),
                   {}};
+}
+
+Result<ApiReply> deregister_container_instance(const ApiContext& context, const Json& body) {
+  auto command = codec::decode_deregister_instance(body);
+  if (!command) return base::fail(command.error());
+  struct Deregistered {
+    std::optional<InstanceView> instance;
+    bool more = false;
+  };
+  // Many tasks are given up in bounded steps; what a crash leaves, Expire does.
+  for (;;) {
+    auto step = context.loop.apply<Deregistered>(
+        *command, [&](const core::Reply& reply, const core::State& state) {
+          return Deregistered{view_instance(state, command->cluster, command->instance_id),
+                              std::get<core::BoundedReply>(reply).more};
+        });
+    if (!step) return base::fail(step.error());
+    if (step->more) continue;
+    return ApiReply{Json::object({{"containerInstance",
+                                   codec::encode_instance(context.arns, step->instance->instance,
+                                                          step->instance->counts)}}),
+                    {}};
+  }
 }
 
 Result<ApiReply> describe_gpus(const ApiContext& context, const Json& body) {
@@ -210,7 +272,8 @@ Result<ApiReply> describe_gpus(const ApiContext& context, const Json& body) {
     if (!result.status) return result;
     result.page =
         page_of(state.instances, *page, [&](const std::string&, const core::Instance& instance) {
-          return instance.registration.cluster == *cluster && instance.gpus.size() > 0;
+          return instance.registration.cluster == *cluster && instance.gpus.size() > 0 &&
+                 instance.status != core::InstanceStatus::kInactive;
         });
     for (const std::string& id : result.page.keys) {
       const core::Instance& instance = state.instances.at(id);

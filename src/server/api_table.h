@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "codec/json.h"
 #include "server/core_loop.h"
+#include "server/metrics.h"
 
 namespace cotenant::server {
 
@@ -22,6 +23,7 @@ class AgentHub;
 struct ApiContext {
   CoreLoop& loop;
   const base::ArnFormat& arns;
+  Metrics& metrics;
   AgentAccess* agents = nullptr;  // null: no join tokens here
   AgentHub* hub = nullptr;        // as above
 };

@@ -1,4 +1,5 @@
-// RegisterTaskDefinition, DescribeTaskDefinition, ListTaskDefinitions.
+// RegisterTaskDefinition, DescribeTaskDefinition, DeregisterTaskDefinition, DeleteTaskDefinitions,
+// ListTaskDefinitions, ListTaskDefinitionFamilies.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,38 +8,19 @@
 
 #include "codec/ecs_request.h"
 #include "codec/ecs_response.h"
+#include "codec/task_json.h"
 #include "server/api_functions.h"
+#include "server/paging.h"
 
 namespace cotenant::server::api {
 namespace {
 
-// Tags are shown beside the definition, and only where they are asked for.
-Json take_tags(Json& definition) {
-  Json tags = Json::array();
-  Json::Object& members = definition.as_object();
-  const auto found = std::find_if(members.begin(), members.end(),
-                                  [](const Json::Member& member) { return member.name == "tags"; });
-  if (found != members.end()) {
-    tags = found->value;
-    members.erase(found);
-  }
-  return tags;
-}
-
 Json encode_reply(const ApiContext& context, const core::TaskDefinition& definition,
                   bool with_tags) {
-  Json json = codec::encode_task_definition(context.arns, definition);
-  Json tags = take_tags(json);
-  Json reply = Json::object({{"taskDefinition", std::move(json)}});
-  if (with_tags) reply.set("tags", std::move(tags));
+  Json reply =
+      Json::object({{"taskDefinition", codec::encode_task_definition(context.arns, definition)}});
+  if (with_tags) reply.set("tags", codec::encode_tags(definition.tags));
   return reply;
-}
-
-bool includes_tags(const Json& body) {
-  const Json::Array& include = body.array_or_empty("include");
-  return std::any_of(include.begin(), include.end(), [](const Json& item) {
-    return item.is_string() && item.as_string() == "TAGS";
-  });
 }
 
 struct Name {
@@ -54,7 +36,8 @@ struct NamePage {
 // The names of one page, in the order of family, then revision, or in the reverse of that.
 class Lister {
  public:
-  Lister(std::size_t max, std::optional<Name> after) : max_(max), after_(std::move(after)) {}
+  Lister(std::size_t max, std::optional<Name> after, core::TaskDefinitionStatus status)
+      : max_(max), after_(std::move(after)), status_(status) {}
 
   NamePage list(const core::State& state, const std::string& family, bool descending) {
     const auto& families = state.families;
@@ -79,24 +62,26 @@ class Lister {
     if (descending) {
       auto at = resume ? std::make_reverse_iterator(revisions.lower_bound(after_->revision))
                        : revisions.rbegin();
-      for (; at != revisions.rend() && add(family, at->first); ++at) {
+      for (; at != revisions.rend() && add(family, *at->second); ++at) {
       }
     } else {
       auto at = resume ? revisions.upper_bound(after_->revision) : revisions.begin();
-      for (; at != revisions.end() && add(family, at->first); ++at) {
+      for (; at != revisions.end() && add(family, *at->second); ++at) {
       }
     }
   }
 
   // False when the page is full.
-  bool add(const std::string& family, std::int64_t revision) {
+  bool add(const std::string& family, const core::TaskDefinition& definition) {
+    if (definition.status != status_) return true;
     page_.more = page_.names.size() == max_;
-    if (!page_.more) page_.names.push_back({family, revision});
+    if (!page_.more) page_.names.push_back({family, definition.revision});
     return !page_.more;
   }
 
   std::size_t max_;
   std::optional<Name> after_;
+  core::TaskDefinitionStatus status_;
   NamePage page_;
 };
 
@@ -140,7 +125,7 @@ Result<ApiReply> describe_task_definition(const ApiContext& context, const Json&
                     "registered",
                     body.string_or("taskDefinition", "")));
   }
-  return ApiReply{encode_reply(context, **definition, includes_tags(body)),
+  return ApiReply{encode_reply(context, **definition, codec::includes(body, "TAGS")),
                   (*definition)->warnings};
 }
 
@@ -148,15 +133,14 @@ Result<ApiReply> list_task_definitions(const ApiContext& context, const Json& bo
   auto page = codec::decode_page(body);
   if (!page) return base::fail(page.error());
   const std::string family = body.string_or("familyPrefix", "");
-  // All are ACTIVE until DeregisterTaskDefinition is offered.
-  const bool none = body.string_or("status", "ACTIVE") != "ACTIVE";
+  const auto status = core::parse_task_definition_status(body.string_or("status", "ACTIVE"))
+                          .value_or(core::TaskDefinitionStatus::kActive);
   const bool descending = body.string_or("sort", "ASC") == "DESC";
   auto after = decode_after(*page);
   if (!after) return base::fail(after.error());
 
   auto listed = context.loop.read<NamePage>([&](const core::State& state) {
-    if (none) return NamePage{};
-    return Lister(page->max_results, *after).list(state, family, descending);
+    return Lister(page->max_results, *after, status).list(state, family, descending);
   });
   if (!listed) return base::fail(listed.error());
   Json arns = Json::array();
@@ -169,6 +153,76 @@ Result<ApiReply> list_task_definitions(const ApiContext& context, const Json& bo
     reply.set("nextToken",
               codec::encode_page_token(fmt::format("{}:{}", last.family, last.revision)));
   }
+  return ApiReply{std::move(reply), {}};
+}
+
+Result<ApiReply> deregister_task_definition(const ApiContext& context, const Json& body) {
+  auto ref = codec::decode_revision(body.string_or("taskDefinition", ""), "taskDefinition");
+  if (!ref) return base::fail(ref.error());
+  auto definition = context.loop.apply<core::TaskDefinitionPtr>(
+      core::DeregisterTaskDefinition{*ref}, [&](const core::Reply&, const core::State& state) {
+        return core::find_definition(state, ref->family, *ref->revision);
+      });
+  if (!definition) return base::fail(definition.error());
+  return ApiReply{encode_reply(context, **definition, false), {}};
+}
+
+Result<ApiReply> delete_task_definitions(const ApiContext& context, const Json& body) {
+  core::DeleteTaskDefinitions command;
+  const Json::Array& list = body.array_or_empty("taskDefinitions");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    auto ref = codec::decode_revision(list[i].as_string(), fmt::format("taskDefinitions[{}]", i));
+    if (!ref) return base::fail(ref.error());
+    command.definitions.push_back(std::move(*ref));
+  }
+  struct Deleted {
+    std::vector<core::TaskDefinitionPtr> definitions;  // null where it failed
+    core::ItemsReply reply;
+  };
+  auto deleted =
+      context.loop.apply<Deleted>(command, [&](const core::Reply& reply, const core::State& state) {
+        Deleted result{{}, std::get<core::ItemsReply>(reply)};
+        for (const base::TaskDefinitionRef& ref : command.definitions) {
+          result.definitions.push_back(core::find_definition(state, ref.family, *ref.revision));
+        }
+        for (const auto& failure : result.reply.failures)
+          result.definitions[failure.item] = nullptr;
+        return result;
+      });
+  if (!deleted) return base::fail(deleted.error());
+  Json definitions = Json::array();
+  for (const core::TaskDefinitionPtr& definition : deleted->definitions) {
+    if (definition == nullptr) continue;
+    definitions.push(codec::encode_task_definition(context.arns, *definition));
+  }
+  Json failures = Json::array();
+  for (const auto& failure : deleted->reply.failures) {
+    const base::TaskDefinitionRef& ref = command.definitions[failure.item];
+    failures.push(codec::encode_failure(context.arns.task_definition(ref.family, *ref.revision),
+                                        failure.reason, failure.detail));
+  }
+  return ApiReply{Json::object({{"taskDefinitions", std::move(definitions)},
+                                {"failures", std::move(failures)}}),
+                  {}};
+}
+
+Result<ApiReply> list_task_definition_families(const ApiContext& context, const Json& body) {
+  auto page = codec::decode_page(body);
+  if (!page) return base::fail(page.error());
+  const std::string prefix = body.string_or("familyPrefix", "");
+  const std::string status = body.string_or("status", "ALL");
+  auto names = context.loop.read<KeyPage>([&](const core::State& state) {
+    return page_of(state.families, *page,
+                   [&](const std::string& name, const core::TaskDefinitionFamily& family) {
+                     if (name.rfind(prefix, 0) != 0 || family.revisions.empty()) return false;
+                     if (status == "ALL") return true;
+                     const bool active = core::latest_definition(state, name) != nullptr;
+                     return active == (status == "ACTIVE");
+                   });
+  });
+  if (!names) return base::fail(names.error());
+  Json reply = Json::object({{"families", codec::encode_strings(names->keys)}});
+  if (!names->next_token.empty()) reply.set("nextToken", names->next_token);
   return ApiReply{std::move(reply), {}};
 }
 

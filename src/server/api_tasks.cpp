@@ -1,11 +1,13 @@
-// RunTask, StopTask, DescribeTasks, ListTasks.
+// RunTask, StartTask, StopTask, DescribeTasks, ListTasks.
 #include <fmt/format.h>
 
 #include <optional>
 
 #include "codec/ecs_request.h"
 #include "codec/ecs_response.h"
+#include "codec/gpu_rules.h"
 #include "server/api_functions.h"
+#include "server/include.h"
 #include "server/paging.h"
 
 namespace cotenant::server::api {
@@ -23,8 +25,59 @@ std::optional<TaskView> view_task(const core::State& state, const std::string& i
   return TaskView{found->second, core::definition_of(state, found->second)};
 }
 
-Json encode(const ApiContext& context, const TaskView& view) {
-  return codec::encode_task(context.arns, view.task, *view.definition);
+Json encode(const ApiContext& context, const TaskView& view, const codec::Included& included) {
+  return codec::encode_task(context.arns, view.task, *view.definition, included);
+}
+
+// What RunTask or StartTask has made, copied on the loop's thread.
+struct Started {
+  std::vector<TaskView> tasks;
+  std::vector<core::TaskFailure> failures;
+  std::vector<std::string> forgotten;  // tasks of a repeated call that are past their time
+};
+
+Started view_started(const core::Reply& reply, const core::State& state) {
+  const auto& ran = std::get<core::RunTaskReply>(reply);
+  Started result;
+  result.failures = ran.failures;
+  for (const std::string& id : ran.task_ids) {
+    if (auto view = view_task(state, id)) {
+      result.tasks.push_back(std::move(*view));
+    } else {
+      result.forgotten.push_back(id);
+    }
+  }
+  return result;
+}
+
+ApiReply encode_started(const ApiContext& context, const std::string& cluster,
+                        const Started& started, std::vector<std::string> warnings) {
+  Json tasks = Json::array();
+  for (const TaskView& view : started.tasks) tasks.push(encode(context, view, {true, false}));
+  Json failures = Json::array();
+  for (const core::TaskFailure& failure : started.failures) {
+    const std::string arn = failure.instance_id.empty()
+                                ? std::string()
+                                : context.arns.container_instance(cluster, failure.instance_id);
+    failures.push(codec::encode_failure(arn, failure.reason, failure.detail));
+  }
+  for (const std::string& id : started.forgotten) {
+    failures.push(codec::encode_failure(
+        context.arns.task(cluster, id), "MISSING",
+        "the first call with this clientToken started this task; it has stopped since, and is not "
+        "kept any more. Use a new token to start another one"));
+  }
+  context.metrics.count_placed(started.tasks.size());
+  for (const core::TaskFailure& failure : started.failures) {
+    context.metrics.count_not_placed(failure.reason, 1);
+  }
+  if (!started.tasks.empty()) {
+    const TaskView& first = started.tasks.front();
+    const auto lost = codec::override_environment_warnings(*first.definition, first.task.overrides);
+    warnings.insert(warnings.end(), lost.begin(), lost.end());
+  }
+  return {Json::object({{"tasks", std::move(tasks)}, {"failures", std::move(failures)}}),
+          std::move(warnings)};
 }
 
 }  // namespace
@@ -33,33 +86,18 @@ Result<ApiReply> run_task(const ApiContext& context, const Json& body) {
   auto decoded = codec::decode_run_task(body);
   if (!decoded) return base::fail(decoded.error());
   const std::string cluster = decoded->value.cluster;
-  struct Started {
-    std::vector<TaskView> tasks;
-    std::vector<core::TaskFailure> failures;
-  };
-  auto started = context.loop.apply<Started>(
-      std::move(decoded->value), [](const core::Reply& reply, const core::State& state) {
-        const auto& ran = std::get<core::RunTaskReply>(reply);
-        Started result;
-        result.failures = ran.failures;
-        for (const std::string& id : ran.task_ids) {
-          // A repeated call may name tasks that are past their time by now.
-          if (auto view = view_task(state, id)) result.tasks.push_back(std::move(*view));
-        }
-        return result;
-      });
+  auto started = context.loop.apply<Started>(std::move(decoded->value), view_started);
   if (!started) return base::fail(started.error());
-  Json tasks = Json::array();
-  for (const TaskView& view : started->tasks) tasks.push(encode(context, view));
-  Json failures = Json::array();
-  for (const core::TaskFailure& failure : started->failures) {
-    const std::string arn = failure.instance_id.empty()
-                                ? std::string()
-                                : context.arns.container_instance(cluster, failure.instance_id);
-    failures.push(codec::encode_failure(arn, failure.reason, failure.detail));
-  }
-  return ApiReply{Json::object({{"tasks", std::move(tasks)}, {"failures", std::move(failures)}}),
-                  decoded->warnings};
+  return encode_started(context, cluster, *started, std::move(decoded->warnings));
+}
+
+Result<ApiReply> start_task(const ApiContext& context, const Json& body) {
+  auto decoded = codec::decode_start_task(body);
+  if (!decoded) return base::fail(decoded.error());
+  const std::string cluster = decoded->value.launch.cluster;
+  auto started = context.loop.apply<Started>(std::move(decoded->value), view_started);
+  if (!started) return base::fail(started.error());
+  return encode_started(context, cluster, *started, std::move(decoded->warnings));
 }
 
 Result<ApiReply> stop_task(const ApiContext& context, const Json& body) {
@@ -70,7 +108,7 @@ Result<ApiReply> stop_task(const ApiContext& context, const Json& body) {
         return view_task(state, std::get<core::TaskReply>(reply).task_id);
       });
   if (!view) return base::fail(view.error());
-  return ApiReply{Json::object({{"task", encode(context, **view)}}), {}};
+  return ApiReply{Json::object({{"task", encode(context, **view, {true, false})}}), {}};
 }
 
 Result<ApiReply> describe_tasks(const ApiContext& context, const Json& body) {
@@ -99,7 +137,7 @@ Result<ApiReply> describe_tasks(const ApiContext& context, const Json& body) {
   Json failures = Json::array();
   for (std::size_t i = 0; i < refs->size(); ++i) {
     if (found->tasks[i]) {
-      tasks.push(encode(context, *found->tasks[i]));
+      tasks.push(encode(context, *found->tasks[i], decode_include(body)));
     } else {
       failures.push(
           codec::encode_failure(context.arns.task(*cluster, (*refs)[i].id), "MISSING", ""));
@@ -125,6 +163,7 @@ Result<ApiReply> list_tasks(const ApiContext& context, const Json& body) {
           return task.cluster == query->cluster && task.desired_status == query->desired_status &&
                  (!query->instance_id || task.instance_id == *query->instance_id) &&
                  (!query->family || task.family == *query->family) &&
+                 (!query->service_name || task.group == "service:" + *query->service_name) &&
                  (!query->started_by || task.started_by == *query->started_by);
         });
     return result;

@@ -10,6 +10,7 @@
 #include "server/agent_hub.h"
 #include "server/api_handler.h"
 #include "server/core_loop.h"
+#include "server/metrics.h"
 #include "server/request_guard.h"
 #include "server/request_origin.h"
 
@@ -43,6 +44,7 @@ struct ControlPlane::Parts {
   base::SystemClock clock;
   std::unique_ptr<ports::Store> store;
   base::ArnFormat arn_format;
+  Metrics metrics;
   std::unique_ptr<AgentAccess> agents;
   std::unique_ptr<RequestGuard> guard;
   std::unique_ptr<AgentHub> hub;
@@ -65,6 +67,7 @@ base::Result<std::unique_ptr<ControlPlane>> ControlPlane::start(
   parts->loop = std::make_unique<CoreLoop>(std::move(*engine), std::move(on_failed));
   parts->hub = std::make_unique<AgentHub>(*parts->loop);
   parts->loop->set_effect_sink(parts->hub.get());
+  parts->loop->set_observer(&parts->metrics);
   if (!options.agents_file.empty()) {
     auto agents = AgentAccess::open(options.agents_file, parts->clock);
     if (!agents) return base::fail(agents.error());
@@ -74,8 +77,9 @@ base::Result<std::unique_ptr<ControlPlane>> ControlPlane::start(
                      options.secrets};
   parts->guard =
       std::make_unique<RequestGuard>(std::move(guard), parts->clock, parts->agents.get());
-  parts->handler = std::make_unique<ApiHandler>(*parts->loop, *parts->hub, parts->arn_format,
-                                                parts->guard.get(), parts->agents.get());
+  parts->handler =
+      std::make_unique<ApiHandler>(*parts->loop, *parts->hub, parts->metrics, parts->arn_format,
+                                   parts->guard.get(), parts->agents.get());
 
   net::HttpServerOptions http;
   http.address = options.address == "localhost" ? "127.0.0.1" : options.address;

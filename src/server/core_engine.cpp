@@ -41,6 +41,16 @@ base::Result<CoreEngine> CoreEngine::load(ports::Store& store, const base::Clock
   return engine;
 }
 
+void CoreEngine::set_observer(StateObserver* observer) {
+  observer_ = observer;
+  if (observer_ != nullptr) observer_->on_loaded(state_);
+}
+
+std::optional<base::Error> CoreEngine::trouble() const {
+  if (writable_ && !failed_) return std::nullopt;
+  return refusal();
+}
+
 // While the store refuses writes, an agent that goes away must still be noticed: that touches no
 // record.
 bool CoreEngine::takes(const core::Command& command) const {
@@ -81,6 +91,7 @@ void CoreEngine::add(Batch& batch, core::Effects effects) const {
     batch.effects.notify_tasks[instance_id].merge(task_ids);
   }
   batch.effects.changed_records.merge(effects.changed_records);
+  batch.effects.dismissed_instances.merge(effects.dismissed_instances);
 }
 
 // Asked before the next command changes the state, because the answers of this batch show the
@@ -93,10 +104,17 @@ bool CoreEngine::may_be_full(const Batch& batch) const {
 
 void CoreEngine::flush(Batch& batch) {
   if (auto status = commit(batch.writes); !status) {
-    roll_back(status.error());
-    for (Answer& answer : batch.answers) answer.reply = base::fail(refusal());
-  } else if (sink_ != nullptr && !batch.effects.notify_tasks.empty()) {
-    sink_->on_effects(state_, batch.effects);
+    const base::Error cause = status.error();
+    roll_back(cause);
+    const bool too_large = cause.code == base::ErrorCode::kLimitExceeded && !failed_;
+    for (Answer& answer : batch.answers) answer.reply = base::fail(too_large ? cause : refusal());
+  } else {
+    if (observer_ != nullptr && !batch.effects.changed_records.empty()) {
+      observer_->on_stored(state_, batch.effects);
+    }
+    const bool told =
+        !batch.effects.notify_tasks.empty() || !batch.effects.dismissed_instances.empty();
+    if (sink_ != nullptr && told) sink_->on_effects(state_, batch.effects);
   }
   for (const Answer& answer : batch.answers) {
     if (answer.done) answer.done(answer.reply, state_);
@@ -130,14 +148,20 @@ base::Status CoreEngine::commit(const Writes& writes) {
 }
 
 void CoreEngine::roll_back(const base::Error& cause) {
-  if (cause.code != base::ErrorCode::kUnavailable) {
+  const bool too_large = cause.code == base::ErrorCode::kLimitExceeded;
+  if (cause.code != base::ErrorCode::kUnavailable && !too_large) {
     failed_ = cause;
     base::log::error("the store's state is unknown, the control plane stops: {}", cause.message);
     return;
   }
-  writable_ = false;
-  refused_because_ = cause.message;
-  base::log::error("the store refuses writes, reads go on: {}", cause.message);
+  if (too_large) {
+    base::log::error("a batch was refused, because the store takes less at once: {}",
+                     cause.message);
+  } else {
+    writable_ = false;
+    refused_because_ = cause.message;
+    base::log::error("the store refuses writes, reads go on: {}", cause.message);
+  }
 
   auto snapshot = store_->load();
   auto state = snapshot ? codec::decode_records(snapshot->records)
@@ -158,6 +182,7 @@ void CoreEngine::roll_back(const base::Error& cause) {
   }
   revision_ = snapshot->revision;
   state_ = std::move(*state);
+  if (observer_ != nullptr) observer_->on_loaded(state_);
 }
 
 base::Error CoreEngine::refusal() const {
@@ -188,7 +213,10 @@ void CoreEngine::tick() {
   const bool clock_went_back = now_ms < expired_at_ms_;
   if (writable_ && (clock_went_back || now_ms >= expired_at_ms_ + kExpireEveryMs)) {
     expired_at_ms_ = now_ms;
-    run({{core::Expire{}, nullptr}});
+    // What it leaves because of its bound is done at the next tick.
+    run({{core::Expire{}, [this](const base::Result<core::Reply>& reply, const core::State&) {
+            if (reply && std::get<core::BoundedReply>(*reply).more) expired_at_ms_ = 0;
+          }}});
   }
 }
 

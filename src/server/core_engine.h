@@ -36,6 +36,15 @@ class EffectSink {
   virtual void on_effects(const core::State& state, const core::Effects& effects) = 0;
 };
 
+// Hears of every state that is stored, for what is counted beside it. Called on the engine's thread.
+class StateObserver {
+ public:
+  virtual ~StateObserver() = default;
+  // Everything may be different from before.
+  virtual void on_loaded(const core::State& state) = 0;
+  virtual void on_stored(const core::State& state, const core::Effects& effects) = 0;
+};
+
 using CommandDone =
     std::function<void(const base::Result<core::Reply>& reply, const core::State& state)>;
 
@@ -51,6 +60,8 @@ class CoreEngine {
                                        std::uint64_t seed);
 
   void set_effect_sink(EffectSink* sink) { sink_ = sink; }
+  // Hears of the present state at once. May be null.
+  void set_observer(StateObserver* observer);
 
   void run(std::vector<PendingCommand> batch);
   // To be called about once a second: expiry, and the probe while writes are refused.
@@ -58,6 +69,8 @@ class CoreEngine {
 
   const core::State& state() const { return state_; }
   bool writable() const { return writable_; }
+  // Why writes are refused; nothing while they are not.
+  std::optional<base::Error> trouble() const;
   const std::optional<base::Error>& failed() const { return failed_; }
 
  private:
@@ -91,6 +104,7 @@ class CoreEngine {
   const base::Clock* clock_;
   base::Prng prng_;
   EffectSink* sink_ = nullptr;
+  StateObserver* observer_ = nullptr;
   core::State state_;
   std::int64_t revision_ = 0;
   bool writable_ = true;

@@ -68,15 +68,18 @@ base::Status CoreLoop::post_read(Read read) {
 
 void CoreLoop::run() {
   auto next_tick = SteadyClock::now() + kTick;
+  StateObserver* observing = nullptr;
   for (;;) {
     std::vector<PendingCommand> batch;
     std::deque<Read> reads;
+    StateObserver* observer = nullptr;
     bool stopping = false;
     {
       std::unique_lock lock(mutex_);
       wake_.wait_until(lock, next_tick,
                        [&] { return stopping_ || !commands_.empty() || !reads_.empty(); });
       engine_.set_effect_sink(sink_);
+      observer = observer_;
       const auto count =
           static_cast<std::ptrdiff_t>(std::min(commands_.size(), base::limits::kBatchCommands));
       batch.assign(std::make_move_iterator(commands_.begin()),
@@ -85,6 +88,7 @@ void CoreLoop::run() {
       reads.swap(reads_);
       stopping = stopping_ && commands_.empty();
     }
+    if (observer != observing) engine_.set_observer(observing = observer);
     if (!batch.empty()) engine_.run(std::move(batch));
     // After a failure the state may hold what was never stored: nobody may see it.
     for (const Read& read : reads) {
@@ -97,6 +101,10 @@ void CoreLoop::run() {
     if (SteadyClock::now() >= next_tick) {
       engine_.tick();
       next_tick = SteadyClock::now() + kTick;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      trouble_ = engine_.trouble();
     }
     report_failure();
     if (stopping) return;

@@ -35,6 +35,18 @@ class CoreLoop final : public CommandQueue {
     sink_ = sink;
   }
 
+  // To be called before the first command, too.
+  void set_observer(StateObserver* observer) {
+    const std::lock_guard lock(mutex_);
+    observer_ = observer;
+  }
+
+  // Why writes are refused at the moment; nothing while they are not. Any thread, without waiting.
+  std::optional<base::Error> trouble() const {
+    const std::lock_guard lock(mutex_);
+    return trouble_;
+  }
+
   // `done` runs on the loop's thread.
   base::Status post(core::Command command, CommandDone done) override;
   base::Status post_always(core::Command command, CommandDone done) override;
@@ -85,9 +97,11 @@ class CoreLoop final : public CommandQueue {
 
   CoreEngine engine_;
   std::function<void(const base::Error&)> on_failed_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   EffectSink* sink_ = nullptr;
+  StateObserver* observer_ = nullptr;
+  std::optional<base::Error> trouble_;
   std::deque<PendingCommand> commands_;
   std::deque<Read> reads_;
   bool stopping_ = false;

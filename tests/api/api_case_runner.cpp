@@ -50,7 +50,7 @@ std::string id_of(const std::string& id_or_arn) {
   return id_or_arn.substr(id_or_arn.rfind('/') + 1);
 }
 
-// {"cluster", "cpu", "memory", "sharing", "simulated", "gpus": [{"uuid", "model", "memoryMib",
+// {"cluster", "cpu", "memory", "sharing", "simulated", "running", "gpus": [{"uuid", "model", "memoryMib",
 // "slots"}]}, all of them optional.
 core::InstanceRegistration make_registration(const std::string& id, const Json& json) {
   core::InstanceRegistration registration;
@@ -286,11 +286,20 @@ class Runner {
     return make_registration(id, *json);
   }
 
+  // The ids of "running" of `ID {"running": ["<ARN>"], ...}`.
+  static std::vector<std::string> running_tasks(const std::string& text) {
+    std::vector<std::string> ids;
+    const auto json = Json::parse(split_word(text).second);
+    if (!json) return ids;
+    for (const Json& task : json->array_or_empty("running")) ids.push_back(id_of(task.as_string()));
+    return ids;
+  }
+
   Status join(const std::string& text) {
     auto now = registration(text);
     if (!now) return fail(now.error());
     registrations_[now->id] = *now;
-    return plane_.connect(*now);
+    return plane_.connect(*now, running_tasks(text));
   }
 
   Status refused(const std::string& text) {
@@ -298,7 +307,7 @@ class Runner {
     if (arrow == std::string::npos) return wrong("must be `ID JSON => text`");
     auto now = registration(text.substr(0, arrow));
     if (!now) return fail(now.error());
-    const auto status = plane_.connect(*now);
+    const auto status = plane_.connect(*now, running_tasks(text.substr(0, arrow)));
     const std::string wanted = text.substr(arrow + 3);
     if (status) return wrong("the hello was accepted");
     if (status.error().message.find(wanted) != std::string::npos) return {};

@@ -66,10 +66,12 @@ base::Status TestPlane::restart() {
   // Another seed each time: the same one would give the ids of the life before.
   auto engine = server::CoreEngine::load(store_, clock_, ++seed_);
   if (!engine) return base::fail(engine.error());
+  metrics_ = std::make_unique<server::Metrics>();
   loop_ = std::make_unique<server::CoreLoop>(std::move(*engine), nullptr);
   hub_ = std::make_unique<server::AgentHub>(*loop_);
   loop_->set_effect_sink(hub_.get());
-  handler_ = std::make_unique<server::ApiHandler>(*loop_, *hub_,
+  loop_->set_observer(metrics_.get());
+  handler_ = std::make_unique<server::ApiHandler>(*loop_, *hub_, *metrics_,
                                                   base::ArnFormat("us-east-1", "000000000000"));
   return {};
 }
@@ -82,13 +84,17 @@ ports::HttpResponse TestPlane::send(ports::HttpRequest request) {
   return future.get();
 }
 
-base::Status TestPlane::connect(const core::InstanceRegistration& registration) {
+base::Status TestPlane::connect(const core::InstanceRegistration& registration,
+                                const std::vector<std::string>& running) {
   Agent agent{hub_->accept(), std::make_shared<fakes::FakeWebSocket>()};
   agent.listener->on_open(agent.socket);
   codec::AgentHello hello;
   hello.boot_id = "boot";
   hello.epoch = ++epoch_;
   hello.registration = registration;
+  for (const std::string& task_id : running) {
+    hello.observed.push_back({task_id, {{"c", core::ContainerStatus::kRunning, {}, "", "", ""}}});
+  }
   agent.listener->on_text(codec::encode(codec::AgentMessage(hello)));
   const Seen seen = agent.socket->wait_for(
       [](const Seen& now) { return now.close_reason || has_frame(now, "desired", 0); });

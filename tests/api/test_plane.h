@@ -18,6 +18,7 @@
 #include "server/agent_hub.h"
 #include "server/api_handler.h"
 #include "server/core_loop.h"
+#include "server/metrics.h"
 
 namespace cotenant::test {
 
@@ -30,8 +31,9 @@ class TestPlane {
   ports::HttpResponse send(ports::HttpRequest request);
 
   // An agent says hello; an older connection of the same instance stays open. Errors: the reason of
-  // a refusal.
-  base::Status connect(const core::InstanceRegistration& registration);
+  // a refusal. `running`: tasks of which the agent says that a container of them runs.
+  base::Status connect(const core::InstanceRegistration& registration,
+                       const std::vector<std::string>& running = {});
   void disconnect(const std::string& instance_id);
   // The agent of the task's instance reports, and is acknowledged.
   base::Status observe(const std::string& task_id,
@@ -58,6 +60,7 @@ class TestPlane {
   fakes::MemoryStore store_;
   std::uint64_t seed_ = 0;
   std::int64_t epoch_ = 0;
+  std::unique_ptr<server::Metrics> metrics_;
   std::unique_ptr<server::CoreLoop> loop_;
   std::unique_ptr<server::AgentHub> hub_;
   std::unique_ptr<server::ApiHandler> handler_;

@@ -379,6 +379,41 @@ TEST_F(AgentLoopTest, ARefusalWaitsLongerThanALostConnection) {
   EXPECT_EQ(server_.attempts(), 1);
 }
 
+// Nothing is reserved for what runs: it is stopped, and there is no hello before it is gone.
+TEST_F(AgentLoopTest, StopsEverythingBeforeItJoinsAgain) {
+  start_agent();
+  server_.expect<AgentHello>();
+  server_.desire({task("t", {sharing("web", kGpu)})});
+  server_.expect_status("web", ContainerStatus::kRunning);
+  server_.send(codec::ServerRefused{"it was deregistered", true, false});
+  const auto hello = server_.expect<AgentHello>();
+  const auto container = runtime_.find_named("web");
+  EXPECT_TRUE(!container || container->phase == ports::ContainerPhase::kStopped);
+  for (const core::TaskObservation& seen : hello.observed) {
+    for (const core::ContainerObservation& part : seen.containers) {
+      EXPECT_NE(part.status, ContainerStatus::kRunning);
+    }
+  }
+}
+
+TEST_F(AgentLoopTest, AnInstanceThatWasDeregisteredStopsItsContainersAndStaysAway) {
+  start_agent();
+  server_.expect<AgentHello>();
+  server_.desire({task("t", {sharing("web", kGpu)})});
+  server_.expect_status("web", ContainerStatus::kRunning);
+  server_.send(codec::ServerRefused{"it was deregistered", true, true});
+  eventually(
+      [&] {
+        const auto container = runtime_.find_named("web");
+        return !container || container->phase == ports::ContainerPhase::kStopped;
+      },
+      "its container stops");
+  const int lists = runtime_.calls(FakeContainerRuntime::Call::kList);
+  eventually([&] { return runtime_.calls(FakeContainerRuntime::Call::kList) > lists + 3; },
+             "it lives on");
+  EXPECT_EQ(server_.attempts(), 1);
+}
+
 TEST_F(AgentLoopTest, AFrameThatIsNoneClosesTheConnection) {
   start_agent();
   server_.expect<AgentHello>();

@@ -85,8 +85,12 @@ TEST(EcsRequestTest, CreateCluster) {
   EXPECT_EQ(decode_create_cluster(checked("CreateCluster", "{}"))->name, "default");
   EXPECT_EQ(decode_create_cluster(checked("CreateCluster", R"({"clusterName":"a-B_1"})"))->name,
             "a-B_1");
-  const auto refused = decode_create_cluster(
+  const auto tagged = decode_create_cluster(
       checked("CreateCluster", R"({"clusterName":"a","tags":[{"key":"k","value":"v"}]})"));
+  ASSERT_TRUE(tagged);
+  EXPECT_EQ(tagged->tags, (core::Tags{{"k", "v"}}));
+  const auto refused = decode_create_cluster(
+      checked("CreateCluster", R"({"clusterName":"a","capacityProviders":["c"]})"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kUnsupportedFeature);
 }
@@ -106,7 +110,7 @@ TEST(EcsRequestTest, RunTask) {
   const auto most = decode_run_task(checked("RunTask", R"({
     "cluster": "arn:aws:ecs:r:1:cluster/blue", "taskDefinition": "arn:aws:ecs:r:1:task-definition/f:3",
     "count": 10, "group": "g", "startedBy": "s", "clientToken": "t", "launchType": "EC2",
-    "propagateTags": "SERVICE", "overrides": {"containerOverrides": [
+    "referenceId": "r", "propagateTags": "TASK_DEFINITION", "overrides": {"containerOverrides": [
       {"name": "a", "command": [], "environment": [{"name": "A", "value": "1"}]}, {"name": "b"}]}})"));
   ASSERT_TRUE(most) << most.error().message;
   EXPECT_EQ(most->value.cluster, "blue");

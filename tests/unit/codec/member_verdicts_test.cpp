@@ -24,6 +24,7 @@ constexpr Row kTables[] = {
     {"RegisterTaskDefinitionRequest", task_definition_members},
     {"ContainerDefinition", container_definition_members},
     {"RunTaskRequest", run_task_members},
+    {"StartTaskRequest", start_task_members},
     {"TaskOverride", task_override_members},
     {"ContainerOverride", container_override_members},
 };

@@ -50,6 +50,10 @@ core::TaskDefinition registered(const core::TaskDefinition& definition) {
   core::TaskDefinition made = std::move(decoded->value.definition);
   made.revision = definition.revision;
   made.registered_at_ms = definition.registered_at_ms;
+  made.status = definition.status;
+  made.deregistered_at_ms = definition.deregistered_at_ms;
+  made.delete_requested_at_ms = definition.delete_requested_at_ms;
+  made.tags = definition.tags;
   return made;
 }
 

@@ -43,7 +43,7 @@ class RandomHistory {
       if (one_in(4)) now_ms_ += roll(12 * 3600 * 1000);
       return Expire{};
     }
-    if (dice < 99) return CreateCluster{one_in(2) ? "other" : "default"};
+    if (dice < 99) return rare();
     return RegisterTaskDefinition{definitions()[static_cast<std::size_t>(roll(3))]};
   }
 
@@ -95,6 +95,41 @@ class RandomHistory {
     return list[static_cast<std::size_t>(roll(static_cast<int>(list.size())))];
   }
 
+  // Calls that end or change what the others rest on.
+  Command rare() {
+    const std::string cluster = one_in(2) ? "other" : "default";
+    const base::TaskDefinitionRef revision{any(std::vector<std::string>{"half", "small", "nope"}),
+                                           1 + roll(3)};
+    switch (roll(9)) {
+      case 0:
+        return DeleteCluster{"other"};
+      case 1:
+        return DeregisterTaskDefinition{revision};
+      case 2:
+        return DeleteTaskDefinitions{{revision, {"cpu", 1}}};
+      case 3:
+        return UpdateInstancesState{
+            cluster,
+            {any_instance(), any_instance()},
+            one_in(2) ? InstanceStatus::kActive : InstanceStatus::kDraining};
+      case 4:
+        return DeregisterInstance{cluster, any_instance(), one_in(2)};
+      case 5:
+        return TagResource{{RecordKind::kTask, any_task()}, "default", {{"k", "v"}}, {"gone"}};
+      case 6:
+        return TagResource{
+            {RecordKind::kTaskDefinition, "half", 1 + roll(2)}, "", {{"a", "1"}}, {}};
+      case 7: {
+        StartTask start;
+        start.launch = std::get<RunTask>(run_task());
+        start.instance_ids = {any_instance(), any_instance()};
+        return start;
+      }
+      default:
+        return CreateCluster{cluster, {{"made", "again"}}};
+    }
+  }
+
   std::string any_instance() {
     return any(std::vector<std::string>{"i1", "i2", "i3", "x1", "nope"});
   }
@@ -116,6 +151,15 @@ class RandomHistory {
     if (one_in(10)) command.definition.revision = 1 + roll(3);
     command.count = 1 + roll(3);
     if (one_in(20)) command.overrides = {{one_in(2) ? "main" : "nope", {}, {}}};
+    if (one_in(10)) {
+      ContainerOverride entry;
+      entry.name = "main";
+      entry.cpu_units = 100 + roll(1000);
+      entry.memory_mib = 100 + roll(1000);
+      if (one_in(2)) entry.gpu = SharedGpu{1000 + roll(9000), {}};
+      if (one_in(4)) entry.gpu = WholeGpus{1, false};
+      command.overrides = {std::move(entry)};
+    }
     if (one_in(5)) {
       command.client_token = "token" + std::to_string(roll(20));
       command.parameters_digest = std::to_string(roll(2));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "core/container_override.h"
 #include "random_history.h"
 #include "state_dump.h"
 #include "unit/sanitized.h"
@@ -41,7 +42,7 @@ void add_claim(const State& state, const Task& task, InstanceClaim& claim) {
   std::size_t whole_wanted = 0;
   ASSERT_EQ(task.containers.size(), definition.containers.size());
   for (std::size_t i = 0; i < task.containers.size(); ++i) {
-    const ContainerDefinition& part = definition.containers[i];
+    const ContainerDefinition part = with_override(definition.containers[i], task.overrides);
     const std::vector<std::string>& uuids = task.containers[i].gpu_uuids;
     claim.cpu_units += part.cpu_units;
     claim.memory_mib += part.memory_reservation_mib.value_or(part.memory_mib.value_or(0));
@@ -200,7 +201,8 @@ TEST(ReducerPropertyTest, InvariantsHoldAfterEveryStepAndReleasingAllGivesIdle) 
       // Only these change a task.
       if (!std::holds_alternative<ObserveTasks>(command) &&
           !std::holds_alternative<StopTask>(command) && !std::holds_alternative<RunTask>(command) &&
-          !std::holds_alternative<Expire>(command)) {
+          !std::holds_alternative<Expire>(command) && !std::holds_alternative<StartTask>(command) &&
+          !std::holds_alternative<DeregisterInstance>(command)) {
         continue;
       }
       for (const auto& [id, task] : history.state().tasks) {

@@ -50,26 +50,39 @@ inline void dump_failures(Dump& dump, const std::vector<TaskFailure>& failures) 
   }
 }
 
+inline void dump_tags(Dump& dump, const Tags& tags) {
+  for (const auto& [key, value] : tags) dump.add("tag").add(key).add(value);
+}
+
 inline std::string dump(const Cluster& cluster) {
-  return Dump().add("cluster").add(cluster.name).add(cluster.created_at_ms).line().take();
+  Dump dump;
+  dump.add("cluster").add(cluster.name).add(cluster.created_at_ms).add(cluster.deleted_at_ms);
+  dump_tags(dump, cluster.tags);
+  return dump.line().take();
+}
+
+inline void dump_gpu(Dump& dump, const GpuRequest& request) {
+  if (const auto* shared = std::get_if<SharedGpu>(&request)) {
+    dump.add("share").add(shared->memory_mib).add(shared->compute_percent);
+  } else if (const auto* whole = std::get_if<WholeGpus>(&request)) {
+    dump.add("whole").add(whole->count).add(whole->all);
+  }
 }
 
 inline std::string dump(const TaskDefinition& definition) {
   Dump dump;
   dump.add("definition").add(definition.family).add(definition.revision);
   dump.add(definition.registered_at_ms).add(to_string(definition.network_mode));
-  dump.add(definition.document).list(definition.warnings);
+  dump.add(definition.document).list(definition.warnings).add(to_string(definition.status));
+  dump.add(definition.deregistered_at_ms).add(definition.delete_requested_at_ms);
+  dump_tags(dump, definition.tags);
   for (const ContainerDefinition& part : definition.containers) {
     dump.add("container").add(part.name).add(part.image).add(part.cpu_units).add(part.memory_mib);
     dump.add(part.memory_reservation_mib).add(part.essential).list(part.entry_point);
     dump.list(part.command).add(part.working_directory).add(part.stop_timeout_s);
     for (const auto& variable : part.environment) dump.add(variable.name).add(variable.value);
     for (const auto& [name, value] : part.docker_labels) dump.add(name).add(value);
-    if (const auto* shared = std::get_if<SharedGpu>(&part.gpu)) {
-      dump.add("share").add(shared->memory_mib).add(shared->compute_percent);
-    } else if (const auto* whole = std::get_if<WholeGpus>(&part.gpu)) {
-      dump.add("whole").add(whole->count).add(whole->all);
-    }
+    dump_gpu(dump, part.gpu);
   }
   return dump.line().take();
 }
@@ -85,7 +98,10 @@ inline std::string dump(const Task& task) {
     dump.add("override").add(entry.name).add(entry.command.has_value());
     if (entry.command) dump.list(*entry.command);
     for (const auto& variable : entry.environment) dump.add(variable.name).add(variable.value);
+    dump.add(entry.cpu_units).add(entry.memory_mib).add(entry.memory_reservation_mib);
+    if (entry.gpu) dump_gpu(dump, *entry.gpu);
   }
+  dump_tags(dump, task.tags);
   for (const TaskContainer& part : task.containers) {
     dump.add("container").add(part.name).add(part.id).add(to_string(part.status));
     dump.add(part.exit_code).add(part.reason).add(part.runtime_id).add(part.image_digest);
@@ -115,6 +131,8 @@ inline std::string dump_durable(const Instance& instance) {
   dump.add(registration.agent_version).add(registration.engine_version);
   dump.add(registration.driver_version).add(registration.gpu_simulated);
   dump.add(instance.number).add(to_string(instance.status)).add(instance.registered_at_ms);
+  dump.add(instance.deregistered_at_ms);
+  dump_tags(dump, instance.tags);
   return dump.add(instance.version).line().take();
 }
 
@@ -154,6 +172,17 @@ inline std::map<RecordRef, std::string> dump_records(const State& state) {
   }
   for (const auto& [id, instance] : state.instances) {
     records[{RecordKind::kInstance, id}] = dump_durable(instance);
+  }
+  for (const auto& [family, entry] : state.families) {
+    if (entry.last_deleted_revision == 0) continue;
+    records[{RecordKind::kTaskDefinitionFamily, family}] =
+        Dump().add("family").add(family).add(entry.last_deleted_revision).line().take();
+  }
+  for (const auto& [key, setting] : state.account_settings) {
+    Dump dump;
+    dump.add("setting").add(setting.name).add(setting.principal_arn).add(setting.value);
+    records[{RecordKind::kAccountSetting, setting.name + "/" + setting.principal_arn}] =
+        dump.line().take();
   }
   for (const auto& [id, task] : state.tasks) records[{RecordKind::kTask, id}] = dump(task);
   for (const auto& [key, token] : state.client_tokens) {

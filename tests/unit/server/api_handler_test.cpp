@@ -22,7 +22,8 @@ TEST(ApiHandlerTest, AgentsConnectAtTheirPathFromLoopback) {
   CoreLoop loop(std::move(*engine), nullptr);
   AgentHub hub(loop);
   loop.set_effect_sink(&hub);
-  ApiHandler handler(loop, hub, base::ArnFormat("us-east-1", "000000000000"));
+  Metrics metrics;
+  ApiHandler handler(loop, hub, metrics, base::ArnFormat("us-east-1", "000000000000"));
 
   struct Row {
     std::string name;
