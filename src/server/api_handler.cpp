@@ -12,6 +12,7 @@
 #include "codec/api_schema.h"
 #include "codec/ecs_response.h"
 #include "codec/gpu_rules.h"
+#include "server/api_refusals.h"
 #include "server/header_text.h"
 
 namespace cotenant::server {
@@ -72,8 +73,8 @@ base::Result<Target> find_target(std::string_view header) {
       if (ApiFunction function = find_ecs_operation(name)) return Target{function, model};
       return fail(
           ErrorCode::kUnsupportedFeature,
-          fmt::format("{} is an operation of ECS that cotenant does not offer yet; it offers {}",
-                      name, offered_operations()));
+          fmt::format("{} is an operation of ECS that cotenant does not offer yet: {}; it offers {}",
+                      name, refusal_reason(name), offered_operations()));
     }
   }
   return fail(ErrorCode::kUnknownOperation,
@@ -135,6 +136,8 @@ ports::HttpResponse ApiHandler::answer(const ports::HttpRequest& request) {
   if (auto status = guard_.check_call(request); !status) return error_response(status.error());
   if (request.method == "GET" && request.target == "/healthz") return health();
   if (request.method == "GET" && request.target == "/metrics") {
+    // Behind what was answered before; a loop that is too busy to read is no reason to show nothing.
+    [[maybe_unused]] const auto read = loop_.read<bool>([](const core::State&) { return true; });
     ports::HttpResponse response;
     response.headers.push_back({"Content-Type", "text/plain; version=0.0.4; charset=utf-8"});
     response.body = metrics_.text(!loop_.trouble(), hub_.connected());

@@ -180,7 +180,7 @@ TEST_F(BadInputTest, ValuesOfTheWrongKind) {
       std::string body = place.body;
       body.replace(body.find('%'), 1, value);
       // A number that is none is refused before its member is looked at.
-      const bool readable = value.find("e400") == std::string::npos;
+      const bool readable = value != "1e400" && value != "9223372036854775808";
       expect_refused(place.operation, body, readable ? place.member : "");
     }
   }

@@ -97,5 +97,18 @@ TEST_F(ServerDialogTest, ARefusalIsHandedOnAndTheCallerHangsUp) {
   EXPECT_EQ(socket->seen().close_reason, "refused");
 }
 
+// Nothing is reserved for what runs here: it is desired no more, whatever was desired before.
+TEST_F(ServerDialogTest, ARefusalMayAskToStopEverything) {
+  std::int64_t epoch = 0;
+  for (const bool leave : {false, true}) {
+    open(++epoch);
+    hear(epoch, ServerDesired{1, true, {task("a", {plain("x")})}, {}});
+    EXPECT_EQ(desired(), Ids{"a"});
+    EXPECT_EQ(hear(epoch, codec::ServerRefused{"deregistered", true, leave}),
+              leave ? Heard::kDismissed : Heard::kStopFirst);
+    EXPECT_EQ(desired(), Ids{});
+  }
+}
+
 }  // namespace
 }  // namespace cotenant::agent

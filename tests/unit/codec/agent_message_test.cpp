@@ -216,6 +216,13 @@ TEST(AgentMessageTest, ServerMessagesComeBackAsTheyWere) {
   const auto refused = decode_server_message(encode(ServerMessage(ServerRefused{"why \xff"})));
   ASSERT_TRUE(refused) << "an engine's text that is not UTF-8 must not spoil the frame";
   EXPECT_EQ(std::get<ServerRefused>(*refused).reason, "why ?");
+  EXPECT_FALSE(std::get<ServerRefused>(*refused).stop_containers);
+  EXPECT_FALSE(std::get<ServerRefused>(*refused).leave);
+  const auto dismissed =
+      decode_server_message(encode(ServerMessage(ServerRefused{"gone", true, true})));
+  ASSERT_TRUE(dismissed);
+  EXPECT_TRUE(std::get<ServerRefused>(*dismissed).stop_containers);
+  EXPECT_TRUE(std::get<ServerRefused>(*dismissed).leave);
 }
 
 TEST(AgentMessageTest, UnknownMembersAreIgnored) {
