@@ -273,6 +273,40 @@ TEST_F(CoreEngineTest, ExpireMayRemoveMoreThanACommitTakes) {
   EXPECT_EQ(durable(engine_->state()), stored(*store_));
 }
 
+TEST_F(CoreEngineTest, WhatTheStoreDoesNotTakeIsRefusedAndIsNotTheEnd) {
+  start({1024, 50 * 1024});
+  const auto replies = run({register_command("f", 100, 60 * 1024)});
+  ASSERT_FALSE(replies[0]);
+  EXPECT_EQ(replies[0].error().code, base::ErrorCode::kLimitExceeded);
+  EXPECT_FALSE(engine_->failed());
+  EXPECT_FALSE(engine_->trouble());
+  EXPECT_TRUE(engine_->state().families.empty());
+  EXPECT_TRUE(run({core::CreateCluster{"a"}})[0]);
+  EXPECT_EQ(durable(engine_->state()), stored(*store_));
+}
+
+TEST_F(CoreEngineTest, ItsObserverHearsOfWhatIsStoredAndOfWhatWasTakenBack) {
+  struct Observer final : StateObserver {
+    std::vector<std::string> heard;
+    void on_loaded(const core::State& state) override {
+      heard.push_back("loaded " + std::to_string(state.clusters.size()));
+    }
+    void on_stored(const core::State& state, const core::Effects& effects) override {
+      heard.push_back("stored " + std::to_string(effects.changed_records.size()) + " of " +
+                      std::to_string(state.clusters.size()));
+    }
+  };
+  start();
+  Observer observer;
+  engine_->set_observer(&observer);
+  run({core::CreateCluster{"a"}, core::CreateCluster{"b"}, core::CreateCluster{"a"}});
+  run({core::CreateCluster{"a"}});
+  store_->set_fault(Fault::kRefused);
+  run({core::CreateCluster{"c"}});
+  EXPECT_TRUE(engine_->trouble());
+  EXPECT_EQ(observer.heard, (std::vector<std::string>{"loaded 1", "stored 2 of 3", "loaded 3"}));
+}
+
 TEST_F(CoreEngineTest, TickExpiresOnceAMinute) {
   start_with_task();
   run({core::ObserveTasks{"i1", {gone(task_id_)}}});
