@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/limits.h"
@@ -74,6 +75,17 @@ core::InstanceRegistration read_registration(JsonReader reader) {
         }
       });
   registration.attributes = reader.text_map("attributes");
+  if (registration.attributes.size() > base::limits::kAttributesPerInstance) {
+    reader.refuse(fmt::format("{}: has {} members; at most {} are allowed", reader.at("attributes"),
+                              registration.attributes.size(),
+                              base::limits::kAttributesPerInstance));
+  }
+  for (const auto& [name, value] : registration.attributes) {
+    if (std::max(name.size(), value.size()) <= base::limits::kAttributeChars) continue;
+    reader.refuse(fmt::format("{}[\"{}\"]: names and values have at most {} bytes",
+                              reader.at("attributes"), shortened(name),
+                              base::limits::kAttributeChars));
+  }
   registration.agent_version = reader.text("agentVersion", false);
   registration.engine_version = reader.text("engineVersion", false);
   registration.driver_version = reader.text("driverVersion", false);

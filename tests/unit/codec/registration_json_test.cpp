@@ -91,5 +91,24 @@ TEST(RegistrationJsonTest, AnInstanceHasABoundedNumberOfGpus) {
   EXPECT_NE(back.error().message.find("gpus: has 65 elements; at most 64"), std::string::npos);
 }
 
+TEST(RegistrationJsonTest, AnInstanceHasBoundedAttributes) {
+  core::InstanceRegistration registration = full_registration();
+  registration.attributes.clear();
+  for (std::size_t i = 0; i < base::limits::kAttributesPerInstance; ++i) {
+    registration.attributes["a" + std::to_string(i)] =
+        std::string(base::limits::kAttributeChars, 'x');
+  }
+  EXPECT_TRUE(decode_registration(encode_registration(registration)));
+  core::InstanceRegistration longer = registration;
+  longer.attributes["a0"] += "x";
+  auto back = decode_registration(encode_registration(longer));
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error().message, "attributes[\"a0\"]: names and values have at most 512 bytes");
+  registration.attributes["one"] = "too many";
+  back = decode_registration(encode_registration(registration));
+  ASSERT_FALSE(back);
+  EXPECT_EQ(back.error().message, "attributes: has 257 members; at most 256 are allowed");
+}
+
 }  // namespace
 }  // namespace cotenant::codec
