@@ -34,7 +34,9 @@ Result<TaskDefinitionPtr> require_definition(const State& state,
   return fail(
       ErrorCode::kClient,
       fmt::format("taskDefinition: '{}' is not registered{}; RegisterTaskDefinition makes it", name,
-                  state.families.count(ref.family) > 0 ? ", or no revision of it is ACTIVE" : ""));
+                  !ref.revision && state.families.count(ref.family) > 0
+                      ? ", or no revision of it is ACTIVE"
+                      : ""));
 }
 
 // Hands the placement's GPUs to the task's containers: all sharing containers get the one GPU;
