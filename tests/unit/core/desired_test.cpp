@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/container_override.h"
 #include "world.h"
 
 namespace cotenant::core {
