@@ -1,4 +1,4 @@
-"""Every operation that cotenant offers, by boto3: 05_api.test.mjs starts what it talks to.
+"""Every operation that cotenant offers, by boto3: 09_api.test.mjs starts what it talks to.
 
 Environment: COTENANT_ENDPOINT, and AWS_DATA_PATH with the shapes of GPU sharing (scripts/aws-model).
 """
