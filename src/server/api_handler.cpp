@@ -73,8 +73,9 @@ base::Result<Target> find_target(std::string_view header) {
       if (ApiFunction function = find_ecs_operation(name)) return Target{function, model};
       return fail(
           ErrorCode::kUnsupportedFeature,
-          fmt::format("{} is an operation of ECS that cotenant does not offer yet: {}; it offers {}",
-                      name, refusal_reason(name), offered_operations()));
+          fmt::format(
+              "{} is an operation of ECS that cotenant does not offer yet: {}; it offers {}", name,
+              refusal_reason(name), offered_operations()));
     }
   }
   return fail(ErrorCode::kUnknownOperation,
