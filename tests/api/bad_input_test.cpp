@@ -32,6 +32,7 @@ class BadInputTest : public testing::Test {
   BadInputTest() {
     server::ControlPlaneOptions options;
     options.port = 0;
+    options.must_sign = false;
     auto plane =
         server::ControlPlane::start(options, std::make_unique<fakes::MemoryStore>(), nullptr);
     EXPECT_TRUE(plane) << plane.error().message;

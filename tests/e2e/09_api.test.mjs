@@ -166,8 +166,8 @@ function awsEnvironment() {
   const models = path.join(cotenant.folder, 'models');
   run('python3', [path.join(ROOT, 'scripts/aws-model'), models]);
   return {
-    AWS_DATA_PATH: models, AWS_DEFAULT_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'test',
-    AWS_SECRET_ACCESS_KEY: 'test', AWS_EC2_METADATA_DISABLED: 'true', AWS_PAGER: '',
+    AWS_DATA_PATH: models, AWS_DEFAULT_REGION: 'us-east-1',
+    AWS_SHARED_CREDENTIALS_FILE: cotenant.credentialsFile, AWS_EC2_METADATA_DISABLED: 'true', AWS_PAGER: '',
     COTENANT_ENDPOINT: cotenant.endpoint, AWS_MAX_ATTEMPTS: '1',
   };
 }
