@@ -123,6 +123,8 @@ CUresult DriverState::connect() {
   }
   const char* limit = getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
   if (limit != nullptr) copy_text(limit, hello.pinned_limit, sizeof hello.pinned_limit);
+  const char* partition = getenv("CUDA_MPS_SM_PARTITION");
+  if (partition != nullptr) copy_text(partition, hello.sm_partition, sizeof hello.sm_partition);
 
   CUresult result = listed == Status::kOk ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
   if (result == CUDA_SUCCESS && count == 0) result = CUDA_ERROR_NO_DEVICE;

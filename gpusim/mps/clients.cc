@@ -62,6 +62,7 @@ void ControlDaemon::read_hello(Waiting* waiting) {
   }
   waiting->hello.visible_devices[kMaxEnvironmentText - 1] = '\0';
   waiting->hello.pinned_limit[kMaxEnvironmentText - 1] = '\0';
+  waiting->hello.sm_partition[sizeof waiting->hello.sm_partition - 1] = '\0';
   waiting->greeted = true;
   const Server* server = v3_ ? find_named(waiting->server) : accepting_server();
   const bool exists = server != nullptr && server->state != ServerState::kInitializing &&
@@ -135,6 +136,16 @@ void ControlDaemon::hand_over(Server* server, Waiting* waiting) {
   put_defaults(space == nullptr ? server->defaults : space->defaults, message.get());
   message->percentage_rules = space != nullptr && space->has_percentage ? 1 : 0;
   copy_text(waiting->space, message->space, sizeof message->space);
+  if (static_partitions_ && waiting->hello.sm_partition[0] != '\0') {
+    const auto hundredths = partitions_.hundredths(waiting->hello.sm_partition);
+    if (!hundredths) {
+      refuse(waiting, kMpsConnectionFailed);  // what the real one answers is not known
+      return;
+    }
+    message->hundredths = *hundredths;
+    message->percentage_rules = 1;
+    copy_text(waiting->hello.sm_partition, message->space, sizeof message->space);
+  }
   iovec part = {message.get(), sizeof *message};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr header = {};

@@ -60,6 +60,8 @@ const ControlDaemon::Command ControlDaemon::kCommands[] = {
     {"set_default_client_priority", 1, 1, &ControlDaemon::set_default_priority},
     {"get_default_client_priority", 0, 0, &ControlDaemon::get_default_priority},
     {"device_query", 0, 2, &ControlDaemon::device_query},
+    {"sm_partition", 3, 3, &ControlDaemon::sm_partition},
+    {"lspart", 0, 0, &ControlDaemon::lspart},
     {"quit", 0, 2, &ControlDaemon::quit},
     {"gpusim", 1, 3, &ControlDaemon::gpusim_command},
 };
@@ -68,6 +70,7 @@ const ControlDaemon::Command ControlDaemon::kCommands[] = {
 bool ControlDaemon::is_known(std::string_view command) const {
   if (command.ends_with("_device_pinned_mem_limit")) return traits_.has_pinned_limits;
   if (command == "terminate_client") return traits_.has_terminate;
+  if (command == "sm_partition" || command == "lspart") return static_partitions_;
   return true;
 }
 

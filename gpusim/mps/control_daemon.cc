@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "common/driver_client.h"
 #include "common/pinned_limit.h"
 #include "common/unix_socket.h"
 #include "mps/paths.h"
@@ -60,6 +61,9 @@ std::optional<std::string> ControlDaemon::open() {
   const std::string logs = log_directory();
   if (v3_ && !traits_.has_v3) {
     return fmt::format("Protocol 3 needs driver 615 or newer, this is {}", traits_.major);
+  }
+  if (static_partitions_) {
+    if (const auto error = open_partitions()) return error;
   }
   for (const std::string& folder : {pipe, logs}) {
     if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
@@ -122,6 +126,20 @@ std::optional<std::string> ControlDaemon::open() {
   const ssize_t written = write(pid_fd, pid_text.data(), pid_text.size());
   close(pid_fd);
   if (written < 0) return failed("Cannot write", pid_path);
+  return std::nullopt;
+}
+
+std::optional<std::string> ControlDaemon::open_partitions() {
+  if (!traits_.has_partitions) {
+    return fmt::format("-S needs CUDA 13.1 or newer, this is {}", traits_.cuda_version);
+  }
+  DriverClient driver;
+  if (driver.connect_to(driver_folder(), Role::kObserver) != Status::kOk) {
+    return fmt::format("no driver at {}", driver_folder());
+  }
+  std::vector<DeviceInfo> devices(driver.device_count());
+  for (uint32_t i = 0; i < driver.device_count(); ++i) driver.get_device(i, &devices[i]);
+  partitions_.set_devices(devices);
   return std::nullopt;
 }
 

@@ -19,6 +19,7 @@
 #include "mps/client_defaults.h"
 #include "mps/driver_traits.h"
 #include "mps/log.h"
+#include "mps/partitions.h"
 #include "mps/settings.h"
 #include "mps/v3_spec.h"
 
@@ -30,13 +31,17 @@ uint64_t now_ms();
 struct DaemonOptions {
   bool multiuser = false;
   bool v3 = false;
+  bool static_partitions = false;
   V3Config config;  // v3: what is there from the start
 };
 
 class ControlDaemon {
  public:
   explicit ControlDaemon(DaemonOptions options)
-      : multiuser_(options.multiuser), v3_(options.v3), config_(std::move(options.config)) {}
+      : multiuser_(options.multiuser),
+        v3_(options.v3),
+        static_partitions_(options.static_partitions),
+        config_(std::move(options.config)) {}
   ~ControlDaemon();
   ControlDaemon(const ControlDaemon&) = delete;
   ControlDaemon& operator=(const ControlDaemon&) = delete;
@@ -51,7 +56,7 @@ class ControlDaemon {
   struct ServerClient {
     int32_t pid;
     uint64_t devices;
-    std::string space;  // v3: its namespace
+    std::string space;  // its v3 namespace, or its SM partition
   };
   struct Namespace {
     NamespaceSpec spec;
@@ -170,6 +175,10 @@ class ControlDaemon {
   std::string get_default_priority(Console*, const Words&);
   std::string device_query(Console*, const Words&);
   std::string quit(Console*, const Words&);
+  std::string sm_partition(Console*, const Words&);
+  std::string lspart(Console*, const Words&);
+  size_t clients_of_partition(std::string_view name) const;
+  std::optional<std::string> open_partitions();
 
   // v3. Texts are errors.
   std::optional<std::string> create_server(const ServerSpec& spec);
@@ -205,6 +214,7 @@ class ControlDaemon {
 
   bool multiuser_;
   bool v3_;
+  bool static_partitions_;
   V3Config config_;
   Settings settings_;
   DriverTraits traits_;
@@ -220,6 +230,7 @@ class ControlDaemon {
   std::optional<uint64_t> quit_deadline_ms_;
   uint32_t failed_starts_ = 0;  // servers in a row that ended before they were ready
   ClientDefaults defaults_;
+  SmPartitions partitions_;
   std::list<Server> servers_;
   std::list<Waiting> waiting_;
   std::list<Console> consoles_;

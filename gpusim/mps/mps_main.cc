@@ -84,11 +84,12 @@ int run_background(DaemonOptions options) {
 
 int usage(FILE* out) {
   fmt::print(out,
-             "usage: nvidia-cuda-mps-control [-d | -f] [-multiuser-server | -M] [-v]\n"
+             "usage: nvidia-cuda-mps-control [-d | -f] [-multiuser-server | -M] [-S] [-v]\n"
              "       nvidia-cuda-mps-control [-d | -f] -p 3 [-m] [-a FILE]\n"
              "       nvidia-cuda-mps-control MODULE VERB [ARGUMENTS] [--key=value]   (of -p 3)\n"
              "  -d  start the daemon in the background    -f  in the foreground\n"
              "  -multiuser-server, -M, -m, --multiuser  one server for all users\n"
+             "  -S, --static-partitioning  SM partitions instead of percentages (CUDA 13.1)\n"
              "  -p, --protocol 2|3   also CUDA_MPS_PROTOCOL_VERSION, which wins; 3: driver 615\n"
              "  -a, --apply FILE     of -p 3: servers and namespaces from a TOML file\n"
              "  -q, --quit           end the daemon\n"
@@ -124,6 +125,8 @@ int run_control(int argc, char** argv) {
     } else if (flag == "-multiuser-server" || flag == "-M" || flag == "-m" ||
                flag == "--multiuser") {
       options.multiuser = true;
+    } else if (flag == "-S" || flag == "--static-partitioning") {
+      options.static_partitions = true;
     } else if (flag == "-p" || flag == "--protocol" || flag == "-a" || flag == "--apply") {
       if (i + 1 >= argc) return usage_error(fmt::format("{} needs a value", flag));
       (flag == "-p" || flag == "--protocol" ? protocol : config_path) = argv[++i];

@@ -42,6 +42,7 @@ struct ClientHello {
   uint32_t reserved;
   char visible_devices[kMaxEnvironmentText];  // CUDA_VISIBLE_DEVICES
   char pinned_limit[kMaxEnvironmentText];     // CUDA_MPS_PINNED_DEVICE_MEM_LIMIT; empty = none
+  char sm_partition[72];                      // CUDA_MPS_SM_PARTITION; empty = none
 };
 
 inline constexpr char kGoodbye = 'B';
