@@ -4,12 +4,15 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "common/text.h"
 #include "mps/v3_spec.h"
 
 namespace gpusim::mps {
 namespace {
+
+constexpr uintmax_t kMaxFileBytes = 1024 * 1024;
 
 struct Refusal {
   std::string text;
@@ -212,6 +215,11 @@ V3Config read_root(const toml::table& table) {
 }  // namespace
 
 std::variant<V3Config, std::string> read_v3_config(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return path + ": there is no such file";
+  if (std::filesystem::file_size(path, error) > kMaxFileBytes || error) {
+    return fmt::format("{}: at most {} bytes are read", path, kMaxFileBytes);
+  }
   try {
     return read_root(toml::parse_file(path));
   } catch (const Refusal& refusal) {

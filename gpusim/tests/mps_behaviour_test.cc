@@ -5,9 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "common/unix_socket.h"
+#include "mps/mps_protocol.h"
 #include "tests/harness.h"
 
 namespace gpusim::test {
@@ -355,6 +358,68 @@ TEST(MpsClients, KillMayWedgeTheServer) {
   for (int i = 0; i < 3; ++i) killed->line();
   killed->kill(SIGKILL);
   EXPECT_TRUE(eventually([&] { return state_of(server) == 'T'; }));
+}
+
+// terminate_client takes pids of the daemon's PID namespace: a container's own pid names nobody; and
+// ps shows by the namespace's inode to which container a client belongs (MPS documentation).
+TEST(MpsClients, PidsAreTheDaemonsNamespaces) {
+  if (run({"/usr/bin/unshare", "--pid", "--fork", "true"}).exit_code != 0) {
+    GTEST_SKIP() << "cannot make PID namespaces";
+  }
+  Gpusimd driver("1xL4");
+  Mps mps(driver);
+  const std::string server = mps.start_server();
+  Process contained({"/usr/bin/unshare", "--pid", "--fork", "--kill-child", GPUSIM_PROBE, "init",
+                     "ctx", "hold", "sync"},
+                    mps.client());
+  for (int i = 0; i < 3; ++i) EXPECT_NE(contained.line(), "");
+  std::string host_pid = mps.ask("get_client_list " + server);
+  ASSERT_NE(host_pid, "");
+  host_pid.pop_back();
+  char target[64] = {};
+  ASSERT_GT(readlink(("/proc/" + host_pid + "/ns/pid").c_str(), target, sizeof target - 1), 0);
+  const std::string ns = std::string(target + 5, strlen(target) - 6);
+  EXPECT_NE(mps.ask("ps").find(" " + ns + " "), std::string::npos);
+  EXPECT_EQ(mps.ask("terminate_client " + server + " 1"), "Client not found\n") << "its own pid";
+  EXPECT_EQ(mps.ask("terminate_client " + server + " " + host_pid), "0\n");
+  contained.write("\n");
+  EXPECT_EQ(contained.line(), "sync 810");
+}
+
+// Clients that come and go leave nothing behind in daemon and server.
+TEST(MpsClients, ThousandsLeaveNothing) {
+  Gpusimd driver("1xL4");
+  Mps mps(driver);
+  const std::string server = mps.start_server();
+  const auto descriptors = [](const std::string& pid) {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/" + pid + "/fd")) {
+      count += entry.path().empty() ? 0 : 1;
+    }
+    return count;
+  };
+  const std::string daemon = std::to_string(mps.daemon().pid());
+  const size_t daemon_before = descriptors(daemon);
+  const size_t server_before = descriptors(server);
+  mps::ClientHello hello = {};
+  hello.magic = mps::kMpsMagic;
+  hello.devices = 1;
+  for (int i = 0; i < 2000; ++i) {
+    const int fd = connect_seqpacket(mps.pipe().c_str(), "control", 20);
+    ASSERT_GE(fd, 0);
+    ASSERT_TRUE(send_message(fd, &hello, sizeof hello));
+    mps::ClientWelcome welcome;
+    if (i % 3 != 0) {  // every third goes before it is answered
+      ASSERT_TRUE(receive_message(fd, &welcome, sizeof welcome));
+    }
+    close(fd);
+  }
+  EXPECT_TRUE(eventually([&] { return mps.ask("get_client_list " + server).empty(); }));
+  EXPECT_TRUE(eventually([&] {
+    return descriptors(daemon) <= daemon_before && descriptors(server) <= server_before;
+  })) << descriptors(daemon)
+      << " " << daemon_before << " " << descriptors(server) << " " << server_before;
+  EXPECT_EQ(probe_lines(mps.client(), {"init", "ctx"}), "init 0\nctx 0\n");
 }
 
 // A connection that says nothing is dropped after a while, and a crowd of them keeps nobody out.

@@ -281,9 +281,20 @@ TEST_F(MpsV3, BadToml) {
     EXPECT_EQ(outcome.exit_code, 1) << test.text;
     EXPECT_NE(outcome.errors.find(test.want), std::string::npos) << outcome.errors;
   }
-  EXPECT_EQ(run({binary("nvidia-cuda-mps-control"), "-f", "-p", "3", "-a", "/nowhere"}, environment)
-                .exit_code,
-            1);
+  std::ofstream(file) << std::string(2 << 20, '#');
+  const struct {
+    std::string path;
+    const char* want;
+  } kFiles[] = {{"/nowhere", "no such file"},
+                {"/dev/zero", "no such file"},
+                {driver.dir(), "no such file"},
+                {file, "at most 1048576 bytes"}};
+  for (const auto& test : kFiles) {
+    const Outcome outcome =
+        run({binary("nvidia-cuda-mps-control"), "-f", "-p", "3", "-a", test.path}, environment);
+    EXPECT_EQ(outcome.exit_code, 1) << test.path;
+    EXPECT_NE(outcome.errors.find(test.want), std::string::npos) << outcome.errors;
+  }
 }
 
 // The device-memory cgroup: hard and soft limit and current use (MPS documentation, v3 memory
