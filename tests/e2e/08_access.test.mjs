@@ -165,3 +165,34 @@ test('off loopback the server wants signatures and TLS', () => {
   }
   run(BINARY, ['down', '--data-dir', path.join(cotenant.folder, 'off')], {mayFail: true});
 });
+
+test('API and agents over TLS', {skip: !has('openssl', ['version'])}, async (t) => {
+  const at = (name) => path.join(cotenant.folder, `tls-${name}`);
+  run('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2',
+                  '-subj', '/CN=test', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', at('key'), '-out', at('cert')]);
+  const folders = (name) => ['--data-dir', at(name), '--run-dir', at(`${name}-run`)];
+  const daemons = [];
+  const start = (name, args) => {
+    const daemon = new Daemon([name, ...folders(name), ...args], at(`${name}.log`));
+    daemons.push(daemon);
+    daemon.spawn();
+    return daemon;
+  };
+  t.after(() => {
+    for (const daemon of daemons) daemon.killNow();
+    for (const name of ['agent', 'server']) run(BINARY, ['down', '--data-dir', at(name)], {timeoutMs: 120_000});
+  });
+  const server = start('server', ['--listen', '127.0.0.1:0', '--tls-certificate', at('cert'), '--tls-key', at('key')]);
+  const endpoint = await waitFor('the server says where it listens',
+      () => /is ready on (https:\/\/\S+)/.exec(server.tail())?.[1]);
+  fs.writeFileSync(at('token'), run(BINARY, ['token', 'create', '--data-dir', at('server')]).stdout, {mode: 0o600});
+  start('agent', ['--server', endpoint, '--ca-certificate', at('cert'), '--join-token-file', at('token'),
+                  '--simulate-gpus', '1xL4', '--docker-host', cotenant.engine.host]);
+  const client = ['--endpoint', endpoint, '--credentials', path.join(at('server'), 'credentials')];
+  await waitFor('the agent has joined', () => run(
+      BINARY, ['gpus', ...client, '--ca-certificate', at('cert')]).stdout.includes('NVIDIA L4'));
+  const distrusted = run(BINARY, ['gpus', ...client], {mayFail: true});
+  assert.equal(distrusted.status, 3);
+  assert.match(distrusted.stderr, /certificate of 127\.0\.0\.1 is not accepted/);
+  await assert.rejects(fetch(endpoint.replace('https', 'http')));
+});
