@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <stdlib.h>
+
 #include <chrono>
+#include <filesystem>
 #include <future>
 #include <thread>
 #include <utility>
@@ -46,12 +49,16 @@ base::Status closed(const Seen& seen) {
 }  // namespace
 
 TestPlane::TestPlane() : clock_(kStart) {
+  char folder[] = "/tmp/cotenant-api-test-XXXXXX";
+  COTENANT_ASSERT(::mkdtemp(folder) != nullptr);
+  folder_ = folder;
   const auto status = restart();
   COTENANT_ASSERT(status.has_value());
 }
 
 TestPlane::~TestPlane() {
   stop();
+  std::filesystem::remove_all(folder_);
 }
 
 void TestPlane::stop() {
@@ -63,6 +70,9 @@ void TestPlane::stop() {
 
 base::Status TestPlane::restart() {
   stop();
+  auto agents = server::AgentAccess::open(folder_ + "/agents.json", clock_);
+  if (!agents) return base::fail(agents.error());
+  agents_ = std::move(*agents);
   // Another seed each time: the same one would give the ids of the life before.
   auto engine = server::CoreEngine::load(store_, clock_, ++seed_);
   if (!engine) return base::fail(engine.error());
@@ -72,7 +82,8 @@ base::Status TestPlane::restart() {
   loop_->set_effect_sink(hub_.get());
   loop_->set_observer(metrics_.get());
   handler_ = std::make_unique<server::ApiHandler>(*loop_, *hub_, *metrics_,
-                                                  base::ArnFormat("us-east-1", "000000000000"));
+                                                  base::ArnFormat("us-east-1", "000000000000"),
+                                                  nullptr, agents_.get());
   return {};
 }
 

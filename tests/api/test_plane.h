@@ -15,6 +15,7 @@
 #include "fakes/memory_store.h"
 #include "fakes/settable_clock.h"
 #include "ports/http.h"
+#include "server/agent_access.h"
 #include "server/agent_hub.h"
 #include "server/api_handler.h"
 #include "server/core_loop.h"
@@ -58,6 +59,8 @@ class TestPlane {
 
   fakes::SettableClock clock_;
   fakes::MemoryStore store_;
+  std::string folder_;  // of the agents' file
+  std::unique_ptr<server::AgentAccess> agents_;
   std::uint64_t seed_ = 0;
   std::int64_t epoch_ = 0;
   std::unique_ptr<server::Metrics> metrics_;
