@@ -21,7 +21,10 @@ std::optional<std::string> changed(std::string_view line) {
   const std::string type = event->string_or("Type", "container");
   const std::string action = event->string_or("Action", "");
   if (type != "container") return std::nullopt;
-  if (std::find(kStateChanges.begin(), kStateChanges.end(), action) == kStateChanges.end()) {
+  // "health_status: healthy"
+  const bool health = action.starts_with("health_status");
+  if (!health &&
+      std::find(kStateChanges.begin(), kStateChanges.end(), action) == kStateChanges.end()) {
     return std::nullopt;
   }
   const codec::Json* actor = event->find("Actor");

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "adapters/docker_settings.h"
 #include "base/rfc3339.h"
 #include "base/units.h"
 
@@ -25,9 +26,6 @@ constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 30;
 // become 262144, the most it takes. (ECS developer guide, task definition parameters, "cpu".)
 constexpr std::int64_t kCpuSharesMin = 2;
 constexpr std::int64_t kCpuSharesMax = 262144;
-// A container may not fill the disk with its output.
-constexpr const char* kLogMaxSize = "10m";
-constexpr const char* kLogMaxFiles = "3";
 
 tl::unexpected<base::Error> protocol(std::string_view what, std::string_view wanted) {
   return fail(ErrorCode::kProtocol, fmt::format("the engine's answer: {} is not {}", what, wanted));
@@ -98,28 +96,6 @@ base::Status check_spec(const ports::ContainerSpec& spec, int api_minor) {
   return {};
 }
 
-Json mounts_json(const std::vector<ports::Mount>& mounts) {
-  Json array = Json::array();
-  for (const ports::Mount& mount : mounts) {
-    // "Mounts" and not "Binds": with those a missing source would be made as an empty directory.
-    array.push(Json::object({{"Type", "bind"},
-                             {"Source", mount.source},
-                             {"Target", mount.target},
-                             {"ReadOnly", mount.read_only}}));
-  }
-  return array;
-}
-
-Json devices_json(const std::vector<ports::DeviceNode>& nodes) {
-  Json array = Json::array();
-  for (const ports::DeviceNode& node : nodes) {
-    array.push(Json::object({{"PathOnHost", node.host_path},
-                             {"PathInContainer", node.container_path},
-                             {"CgroupPermissions", node.permissions}}));
-  }
-  return array;
-}
-
 Json host_config(const ports::ContainerSpec& spec) {
   Json host = Json::object();
   host.set("CpuShares", std::clamp(spec.cpu_units, kCpuSharesMin, kCpuSharesMax));
@@ -128,16 +104,11 @@ Json host_config(const ports::ContainerSpec& spec) {
     host.set("MemoryReservation", spec.memory_reservation_mib * base::kBytesPerMib);
   }
   host.set("NetworkMode", network_mode_name(spec.network_mode));
-  if (!spec.mounts.empty()) host.set("Mounts", mounts_json(spec.mounts));
-  if (!spec.device_nodes.empty()) host.set("Devices", devices_json(spec.device_nodes));
   if (!spec.cdi_devices.empty()) {
     host.set("DeviceRequests", Json::array().push(Json::object(
                                    {{"Driver", "cdi"}, {"DeviceIDs", strings(spec.cdi_devices)}})));
   }
   if (!spec.runtime.empty()) host.set("Runtime", spec.runtime);
-  host.set("LogConfig", Json::object({{"Type", "json-file"},
-                                      {"Config", Json::object({{"max-size", kLogMaxSize},
-                                                               {"max-file", kLogMaxFiles}})}}));
   return host;
 }
 
@@ -273,7 +244,9 @@ Result<Json> docker_create_body(const ports::ContainerSpec& spec, int api_minor)
   Json labels = Json::object();
   for (const auto& [name, value] : spec.labels) labels.set(name, value);
   body.set("Labels", std::move(labels));
-  body.set("HostConfig", host_config(spec));
+  Json host = host_config(spec);
+  set_docker_settings(spec, body, host);
+  body.set("HostConfig", std::move(host));
   return body;
 }
 
@@ -319,7 +292,11 @@ Result<ports::ContainerState> parse_docker_inspect(const Json& body) {
   const Result<base::TimeMs> finished = read_time(*state, "FinishedAt");
   if (!finished) return fail(finished.error());
   result.started_at_ms = *started;
-  if (result.phase == ports::ContainerPhase::kRunning) return result;
+  result.health = parse_docker_health(*state);
+  if (result.phase == ports::ContainerPhase::kRunning) {
+    result.bindings = parse_docker_bindings(body);
+    return result;
+  }
 
   result.finished_at_ms = *finished;
   result.error = state->string_or("Error", "");
@@ -351,6 +328,12 @@ std::optional<std::string> docker_repo_digest(const Json& body, std::string_view
 
 std::string docker_label_filter(const std::string& label, const std::string& value) {
   return Json::object({{"label", Json::array().push(label + "=" + value)}}).dump();
+}
+
+std::string docker_volume_filter(const std::string& label, const std::string& value) {
+  return Json::object({{"dangling", Json::array().push("true")},
+                       {"label", Json::array().push(label + "=" + value)}})
+      .dump();
 }
 
 std::string docker_event_filter(const std::string& label, const std::string& value) {

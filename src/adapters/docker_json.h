@@ -51,6 +51,8 @@ std::optional<std::string> docker_repo_digest(const codec::Json& body, std::stri
 
 // The value of the query parameter `filters` for containers that carry label == value.
 std::string docker_label_filter(const std::string& label, const std::string& value);
+std::string docker_volume_filter(const std::string& label,
+                                 const std::string& value);  // unused ones
 std::string docker_event_filter(const std::string& label, const std::string& value);
 
 // Percent-encodes all but unreserved characters (RFC 3986), for paths and queries.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,6 +19,8 @@ struct ContainerPlan {
   std::int64_t revision = 0;
   core::NetworkMode network_mode = core::NetworkMode::kBridge;
   core::DesiredContainer container;
+  core::TaskSettings settings;
+  std::map<std::string, std::string> engine_names;  // of the task's containers, by their names
 };
 
 struct StartDaemon {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "agent/container_spec.h"
+#include "agent/labels.h"
 #include "base/log.h"
 
 namespace cotenant::agent {
@@ -25,7 +26,7 @@ Status ActionRunner::run(const Action& action) {
     Status operator()(const StopContainer& a) {
       return self.runtime_.stop(a.runtime_id, a.timeout_s);
     }
-    Status operator()(const RemoveContainer& a) { return self.runtime_.remove(a.runtime_id); }
+    Status operator()(const RemoveContainer& a) { return self.remove(a); }
   };
   return std::visit(Runner{*this}, action.what);
 }
@@ -39,6 +40,16 @@ Status ActionRunner::create(const CreateContainer& action) {
   for (const std::string& warning : built->warnings) base::log::warn("agent: {}", warning);
   const base::Result<std::string> id = runtime_.create(built->spec);
   if (!id) return fail(id.error());
+  return {};
+}
+
+// The volumes that a task has for itself go with the last of its containers.
+Status ActionRunner::remove(const RemoveContainer& action) {
+  if (Status removed = runtime_.remove(action.runtime_id); !removed) return removed;
+  if (Status swept = runtime_.remove_unused_volumes(kInstanceLabel, instance_id_); !swept) {
+    base::log::warn("agent: a task's volumes stay until the next container is removed: {}",
+                    swept.error().message);
+  }
   return {};
 }
 

@@ -26,6 +26,7 @@ class ActionRunner {
 
  private:
   base::Status create(const CreateContainer& action);
+  base::Status remove(const RemoveContainer& action);
 
   const std::string instance_id_;
   ports::ContainerRuntime& runtime_;

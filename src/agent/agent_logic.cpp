@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/container_spec.h"
 #include "agent/labels.h"
 #include "base/limits.h"
 
@@ -58,6 +59,16 @@ void see_exit(core::ContainerObservation& seen, const ContainerState& state,
     return set_stopped(seen, state.exit_code, failure);
   }
   set_stopped(seen, std::nullopt, "CannotStartContainerError: " + state.error);
+}
+
+// With the host's network every port of the container is the host's.
+std::vector<core::NetworkBinding> host_bindings(const core::ContainerDefinition& definition) {
+  std::vector<core::NetworkBinding> bindings;
+  for (const core::PortMapping& mapping : definition.ports) {
+    bindings.push_back(
+        {"0.0.0.0", mapping.container_port, mapping.container_port, mapping.protocol});
+  }
+  return bindings;
 }
 
 // Which of two containers with one id is the real one.
@@ -210,7 +221,10 @@ std::vector<Action> AgentLogic::step(TimeMs now_ms) {
   expire_actions(now_ms);
   if (!full_desired_ || !engine_up_) return {};
   index_engine();
-  for (const auto& [id, task] : desired_) observe_task(task);
+  for (const auto& [id, task] : desired_) {
+    observe_task(task);
+    if (fail_impossible_starts(task, now_ms)) observe_task(task);
+  }
   measure_gpu_use(now_ms);
   fail_closed_gates(now_ms);
   for (const auto& [uuid, use] : use_) step_gpu(uuid, now_ms);
@@ -265,7 +279,8 @@ bool AgentLogic::starting(const std::string& container_id) const {
 bool AgentLogic::ending(const DesiredTask& task) const {
   if (task.stop) return true;
   return std::any_of(task.containers.begin(), task.containers.end(), [&](const auto& container) {
-    return container.definition.essential && unwanted(container, false);
+    return memory_.at(container.id).ends_task ||
+           (container.definition.essential && unwanted(container, false));
   });
 }
 
@@ -284,14 +299,22 @@ bool AgentLogic::all_created(const DesiredTask& task) const {
 bool AgentLogic::ready(const DesiredTask& task, const DesiredContainer& container,
                        TimeMs now_ms) const {
   const ContainerState* state = find_state(container.id);
-  return state != nullptr && state->phase == ContainerPhase::kCreated && settled(container.id) &&
-         !unwanted(container, ending(task)) && all_created(task) &&
-         memory_.at(container.id).retry.due(now_ms);
+  if (state == nullptr || !settled(container.id) || unwanted(container, ending(task)) ||
+      !memory_.at(container.id).retry.due(now_ms)) {
+    return false;
+  }
+  if (state->phase == ContainerPhase::kStopped) return restart_due(container, *state);
+  return state->phase == ContainerPhase::kCreated && all_created(task) &&
+         dependencies_met(task, container, now_ms);
 }
 
 void AgentLogic::observe_task(const DesiredTask& task) {
   for (const DesiredContainer& container : task.containers) {
     observe_container(container, task.stop, task.stop);
+    core::ContainerObservation& seen = memory_.at(container.id).last;
+    if (task.network_mode == core::NetworkMode::kHost && seen.status == ContainerStatus::kRunning) {
+      seen.bindings = host_bindings(container.definition);
+    }
   }
   if (task.stop || !ending(task)) return;
   for (const DesiredContainer& container : task.containers) {
@@ -337,9 +360,18 @@ void AgentLogic::observe_container(const DesiredContainer& container, bool stop,
     case ContainerPhase::kRunning:
       memory.ran = true;
       seen.status = ContainerStatus::kRunning;
+      if (container.definition.life.health_check) seen.health = state->health;
+      seen.bindings = state->bindings;
       return;
     case ContainerPhase::kStopped:
-      see_exit(seen, *state, memory.failure);
+      if (task_ends || !restart_due(container, *state)) {
+        return see_exit(seen, *state, memory.failure);
+      }
+      // Its gate has to be passed again: the daemon may be another one by now.
+      if (std::exchange(memory.restart_of_ms, state->finished_at_ms) != state->finished_at_ms) {
+        memory.created_seq = ++seq_;
+        memory.gate = HealthGate();
+      }
       return;
   }
 }
@@ -352,10 +384,10 @@ void AgentLogic::step_task(const DesiredTask& task, TimeMs now_ms) {
     const ContainerState* state = find_state(container.id);
     if (state == nullptr) {
       if (unwanted_now || awaits_daemon(task, container, now_ms)) continue;
-      issue({0, CreateContainer{{task.task_id, task.family, task.revision, task.network_mode,
-                                 container}}},
-            now_ms);
+      if (!may_create(task, container)) continue;
+      issue({0, CreateContainer{plan_container(task, container)}}, now_ms);
     } else if (state->phase == ContainerPhase::kRunning && unwanted_now) {
+      if (task_ends && !may_stop(task, container)) continue;
       issue({0, StopContainer{container.id, state->id,
                               container.definition.stop_timeout_s.value_or(
                                   base::limits::kStopTimeoutSecondsDefault)}},

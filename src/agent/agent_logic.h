@@ -7,9 +7,10 @@
 // all that is needed.
 //
 // Rules (docs/architecture.md, "The node"):
-//  * all containers of a task are created before the first is started; a container is started at
-//    most once; an essential container that stopped or failed ends its task, also without a
-//    control plane;
+//  * all containers of a task are created before the first is started; they start when what they
+//    depend on permits it, and stop in the reverse order (start_order.h); a container is started
+//    once, and again only by its restart policy; an essential container that stopped or failed
+//    ends its task, also without a control plane; so does a dependency that can never come true;
 //  * a sharing container is created only once its GPU's daemon runs, because the engine looks for the
 //    mounted socket at the creation;
 //  * a sharing container starts only after its GPU's daemon has answered a probe that was sent
@@ -29,6 +30,7 @@
 #include "agent/action.h"
 #include "agent/health_gate.h"
 #include "agent/retry.h"
+#include "agent/start_order.h"
 #include "base/clock.h"
 #include "core/desired.h"
 #include "ports/container_runtime.h"
@@ -89,7 +91,9 @@ class AgentLogic {
     bool ran = false;               // or was asked to: when it is missing then, it is gone, not new
     std::uint64_t settled_seq = 0;  // a snapshot begun earlier is stale for it
     std::string created_runtime_id;
-    std::uint64_t created_seq = 0;  // when it was first seen created
+    std::uint64_t created_seq = 0;   // when it was first seen created, or stopped to start again
+    base::TimeMs restart_of_ms = 0;  // the end that its restart policy answers
+    bool ends_task = false;          // `failure` is a dependency that can never come true
     base::TimeMs first_seen_stopped_ms = 0;
     int timeouts = 0;
     int conflicts = 0;
@@ -135,6 +139,18 @@ class AgentLogic {
   // Nothing is in the way of its creation but a daemon that does not run yet.
   bool awaits_daemon(const core::DesiredTask& task, const core::DesiredContainer& container,
                      base::TimeMs now_ms) const;
+
+  // agent_logic_order.cpp
+  bool dependencies_met(const core::DesiredTask& task, const core::DesiredContainer& container,
+                        base::TimeMs now_ms) const;
+  // Gives up containers that can never start; true when there was one.
+  bool fail_impossible_starts(const core::DesiredTask& task, base::TimeMs now_ms);
+  bool may_create(const core::DesiredTask& task, const core::DesiredContainer& container) const;
+  bool may_stop(const core::DesiredTask& task, const core::DesiredContainer& container) const;
+  bool restart_due(const core::DesiredContainer& container,
+                   const ports::ContainerState& state) const;
+  StartVerdict start_verdict(const core::DesiredTask& task, const core::DesiredContainer& container,
+                             base::TimeMs now_ms) const;
 
   void observe_task(const core::DesiredTask& task);
   void observe_container(const core::DesiredContainer& container, bool stop, bool task_ends);

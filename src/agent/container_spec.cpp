@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/container_settings.h"
 #include "agent/labels.h"
 
 namespace cotenant::agent {
@@ -76,10 +77,21 @@ void add_mps(const ContainerPlan& plan, const SharedGpu& share, const ports::Mps
 
 }  // namespace
 
-std::string engine_name(const ContainerPlan& plan) {
-  return fmt::format("cotenant-{}-{}-{}-{}", plan.family.substr(0, kNamePartChars), plan.revision,
-                     plan.container.definition.name.substr(0, kNamePartChars),
-                     plan.container.id.substr(0, 12));
+std::string engine_name(const std::string& family, std::int64_t revision,
+                        const core::DesiredContainer& container) {
+  return fmt::format("cotenant-{}-{}-{}-{}", family.substr(0, kNamePartChars), revision,
+                     container.definition.name.substr(0, kNamePartChars),
+                     container.id.substr(0, 12));
+}
+
+ContainerPlan plan_container(const core::DesiredTask& task,
+                             const core::DesiredContainer& container) {
+  ContainerPlan plan{task.task_id,  task.family, task.revision, task.network_mode, container,
+                     task.settings, {}};
+  for (const core::DesiredContainer& part : task.containers) {
+    plan.engine_names[part.definition.name] = engine_name(task.family, task.revision, part);
+  }
+  return plan;
 }
 
 base::Result<BuiltSpec> build_container_spec(const ContainerPlan& plan,
@@ -91,7 +103,7 @@ base::Result<BuiltSpec> build_container_spec(const ContainerPlan& plan,
   const ContainerDefinition& definition = plan.container.definition;
   BuiltSpec built;
   ports::ContainerSpec& spec = built.spec;
-  spec.name = engine_name(plan);
+  spec.name = engine_name(plan.family, plan.revision, plan.container);
   spec.image = definition.image;
   spec.entry_point = definition.entry_point;
   spec.command = definition.command;
@@ -112,6 +124,7 @@ base::Result<BuiltSpec> build_container_spec(const ContainerPlan& plan,
                     definition.name, plan.family, plan.revision));
   }
 
+  if (base::Status set = add_settings(plan, instance_id, built); !set) return fail(set.error());
   if (const auto* share = std::get_if<SharedGpu>(&definition.gpu)) add_mps(plan, *share, mps, spec);
   if (base::Status wired = wiring.wire(engine, plan.container.gpu_uuids, spec); !wired) {
     return fail(ErrorCode::kClient, wired.error().message);

@@ -25,7 +25,12 @@ struct BuiltSpec {
 
 // "cotenant-<family>-<revision>-<container>-<12 hex>": tells people what it is; the id makes it
 // unique, so that a create whose answer was lost cannot make a second container.
-std::string engine_name(const ContainerPlan& plan);
+std::string engine_name(const std::string& family, std::int64_t revision,
+                        const core::DesiredContainer& container);
+
+// Everything that the containers of a task are made from, for one of them.
+ContainerPlan plan_container(const core::DesiredTask& task,
+                             const core::DesiredContainer& container);
 
 // Errors: kClient, with the reason and what would help: the container cannot be made on this
 // machine.

@@ -29,6 +29,10 @@ inline constexpr std::size_t kClientTokenChars = 64;
 inline constexpr std::size_t kNameChars = 255;
 // ECS API reference, RegisterTaskDefinition: at most 10 containers in a task definition.
 inline constexpr std::size_t kContainersPerTask = 10;
+inline constexpr std::size_t kEnvironmentFileBytes = 64 * 1024;
+// Port mappings of one container, and what its engine reports of them: IPv4 and IPv6 each.
+inline constexpr std::size_t kPortMappings = 100;
+inline constexpr std::size_t kPortsPerContainer = 2 * kPortMappings;
 // ECS service quotas: a task definition is at most 64 KB.
 inline constexpr std::size_t kTaskDefinitionBytes = 64 * 1024;
 // ECS API reference, ContainerOverride: overrides are at most 8192 characters of JSON.

@@ -108,6 +108,9 @@ base::Status remove_containers(const Installation& installation, const std::stri
     }
     fmt::print("removed container {}\n", container.name);
   }
+  // The volumes that tasks had for themselves.
+  auto swept = (*runtime)->remove_unused_volumes(agent::kInstanceLabel, instance_id);
+  if (!swept) return engine_error(swept.error());
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include "codec/json_members.h"
 #include "codec/json_reader.h"
 #include "codec/registration_json.h"
+#include "codec/settings_json.h"
 #include "codec/task_json.h"
 #include "codec/utf8.h"
 
@@ -52,6 +53,10 @@ Json observations_json(const std::vector<core::TaskObservation>& tasks) {
       set_text(json, "reason", valid_utf8(container.reason));
       set_text(json, "runtimeId", container.runtime_id);
       set_text(json, "imageDigest", container.image_digest);
+      if (container.health != core::HealthStatus::kUnknown) {
+        json.set("health", core::to_string(container.health));
+      }
+      if (!container.bindings.empty()) json.set("bindings", encode_bindings(container.bindings));
       containers.push(std::move(json));
     }
     Json json = Json::object();
@@ -102,6 +107,9 @@ Json definition_json(const ContainerDefinition& definition) {
   if (!std::holds_alternative<core::NoGpu>(definition.gpu)) {
     json.set("gpu", gpu_request_json(definition.gpu));
   }
+  Json settings = Json::object();
+  write_container_settings(definition, settings);
+  if (!settings.as_object().empty()) json.set("settings", std::move(settings));
   return json;
 }
 
@@ -111,6 +119,9 @@ Json desired_task_json(const core::DesiredTask& task) {
   json.set("family", task.family);
   json.set("revision", task.revision);
   json.set("networkMode", core::to_string(task.network_mode));
+  Json settings = Json::object();
+  write_task_settings(task.settings, settings);
+  if (!settings.as_object().empty()) json.set("settings", std::move(settings));
   if (task.stop) json.set("stop", true);
   Json containers = Json::array();
   for (const core::DesiredContainer& container : task.containers) {
@@ -126,6 +137,22 @@ Json desired_task_json(const core::DesiredTask& task) {
 }
 
 // --- Decoding ---
+
+void read_binding(JsonReader reader, std::vector<core::NetworkBinding>& bindings) {
+  core::NetworkBinding binding;
+  binding.bind_ip = reader.text("bindIP", false, limits::kNameChars);
+  binding.container_port =
+      static_cast<int>(reader.number("containerPort", true, 1, 65535).value_or(0));
+  binding.host_port = static_cast<int>(reader.number("hostPort", true, 1, 65535).value_or(0));
+  const std::string protocol = reader.text("protocol", true);
+  if (const auto parsed = core::parse_protocol(protocol)) {
+    binding.protocol = *parsed;
+  } else {
+    reader.refuse(
+        fmt::format("{}: '{}' must be tcp or udp", reader.at("protocol"), shortened(protocol)));
+  }
+  bindings.push_back(std::move(binding));
+}
 
 core::ContainerObservation read_container_observation(JsonReader reader) {
   core::ContainerObservation container;
@@ -143,6 +170,12 @@ core::ContainerObservation read_container_observation(JsonReader reader) {
   container.reason = reader.text("reason", false);
   container.runtime_id = reader.text("runtimeId", false, limits::kNameChars);
   container.image_digest = reader.text("imageDigest", false, limits::kNameChars);
+  container.health = core::parse_health_status(reader.text("health", false))
+                         .value_or(core::HealthStatus::kUnknown);
+  reader.each("bindings", false, limits::kPortsPerContainer,
+              [&](const Json& element, const std::string& path) {
+                read_binding(JsonReader(element, path, reader.error()), container.bindings);
+              });
   return container;
 }
 
@@ -213,6 +246,9 @@ ContainerDefinition read_definition(JsonReader reader) {
   if (const Json* gpu = reader.object("gpu", false)) {
     definition.gpu = read_gpu_request(*gpu, reader.at("gpu"), reader);
   }
+  if (const Json* settings = reader.object("settings", false)) {
+    read_container_settings(*settings, definition);
+  }
   return definition;
 }
 
@@ -227,6 +263,9 @@ core::DesiredTask read_desired_task(JsonReader reader) {
   } else {
     reader.refuse(fmt::format("{}: '{}' must be bridge, host or none", reader.at("networkMode"),
                               shortened(mode)));
+  }
+  if (const Json* settings = reader.object("settings", false)) {
+    task.settings = read_task_settings(*settings);
   }
   task.stop = reader.flag("stop", false);
   reader.each("containers", true, limits::kContainersPerTask,

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "codec/settings_json.h"
 #include "codec/task_json.h"
 #include "core/container_override.h"
 
@@ -39,15 +41,30 @@ Json set_resource(std::string_view name, const std::vector<std::string>& values)
                        {"stringSetValue", encode_strings(values)}});
 }
 
-Json encode_resources(const core::Instance& instance, std::int64_t cpu_units,
+// ECS: what is not available any more; at the registration those that are reserved.
+std::vector<std::string> port_names(const core::Instance& instance, core::Protocol protocol,
+                                    bool remaining) {
+  std::set<int> ports;
+  if (protocol == core::Protocol::kTcp) {
+    ports.insert(instance.registration.reserved_ports.begin(),
+                 instance.registration.reserved_ports.end());
+  }
+  if (remaining) {
+    const std::vector<int> taken = instance.ports.taken(protocol);
+    ports.insert(taken.begin(), taken.end());
+  }
+  std::vector<std::string> names;
+  for (const int port : ports) names.push_back(std::to_string(port));
+  return names;
+}
+
+Json encode_resources(const core::Instance& instance, bool remaining, std::int64_t cpu_units,
                       std::int64_t memory_mib, const std::vector<std::string>& gpus) {
-  std::vector<std::string> ports;
-  for (const int port : instance.registration.reserved_ports) ports.push_back(std::to_string(port));
   Json resources = Json::array();
   resources.push(integer_resource("CPU", cpu_units));
   resources.push(integer_resource("MEMORY", memory_mib));
-  resources.push(set_resource("PORTS", ports));
-  resources.push(set_resource("PORTS_UDP", {}));
+  resources.push(set_resource("PORTS", port_names(instance, core::Protocol::kTcp, remaining)));
+  resources.push(set_resource("PORTS_UDP", port_names(instance, core::Protocol::kUdp, remaining)));
   resources.push(set_resource("GPU", gpus));
   return resources;
 }
@@ -86,9 +103,9 @@ Json encode_container(const base::ArnFormat& arns, const core::Task& task,
   if (!container.runtime_id.empty()) json.set("runtimeId", container.runtime_id);
   if (container.exit_code) json.set("exitCode", *container.exit_code);
   if (!container.reason.empty()) json.set("reason", container.reason);
-  json.set("networkBindings", Json::array())
+  json.set("networkBindings", encode_bindings(container.bindings))
       .set("networkInterfaces", Json::array())
-      .set("healthStatus", "UNKNOWN")
+      .set("healthStatus", core::to_string(container.health))
       .set("cpu", std::to_string(definition.cpu_units));
   if (definition.memory_mib) json.set("memory", std::to_string(*definition.memory_mib));
   if (definition.memory_reservation_mib) {
@@ -193,7 +210,7 @@ Json encode_task(const base::ArnFormat& arns, const core::Task& task,
       .set("desiredStatus", core::to_string(task.desired_status))
       .set("enableExecuteCommand", false)
       .set("group", task.group)
-      .set("healthStatus", "UNKNOWN")
+      .set("healthStatus", core::to_string(core::task_health(task, definition)))
       .set("lastStatus", core::to_string(task.last_status))
       .set("launchType", "EC2")
       .set("overrides", Json::object({{"containerOverrides", encode_overrides(task.overrides)},
@@ -234,10 +251,10 @@ Json encode_instance(const base::ArnFormat& arns, const core::Instance& instance
       .set("version", instance.version)
       .set("versionInfo", Json::object({{"agentVersion", registration.agent_version},
                                         {"dockerVersion", registration.engine_version}}))
-      .set("remainingResources", encode_resources(instance, instance.free_cpu_units(),
+      .set("remainingResources", encode_resources(instance, true, instance.free_cpu_units(),
                                                   instance.free_memory_mib(), idle_gpus))
-      .set("registeredResources",
-           encode_resources(instance, registration.cpu_units, registration.memory_mib, all_gpus))
+      .set("registeredResources", encode_resources(instance, false, registration.cpu_units,
+                                                   registration.memory_mib, all_gpus))
       .set("status", core::to_string(instance.status))
       .set("agentConnected", instance.agent_connected)
       .set("runningTasksCount", counts.running)

@@ -15,6 +15,8 @@ constexpr Verdict kRefused = Verdict::kRefused;
 constexpr std::string_view kRoles = "stored and shown; there are no AWS roles outside AWS";
 constexpr std::string_view kNoRoles = "has no effect; there are no AWS roles outside AWS";
 constexpr std::string_view kLeaveOut = "leave it out";
+constexpr std::string_view kHostFolder =
+    "mount it on the instance and give its folder as host.sourcePath";
 
 bool without_effect(const Json& value) {
   return value.is_null() || (value.is_bool() && !value.as_bool()) ||
@@ -41,16 +43,16 @@ const std::vector<MemberVerdict>& task_definition_members() {
       {"executionRoleArn", kWarned, kRoles},
       {"tags", kCarried, ""},
       {"runtimePlatform", kWarned, "stored and shown; a task runs on whatever its instance is"},
-      {"volumes", kRefused, kLeaveOut},
+      {"volumes", kCarried, ""},
       {"placementConstraints", kRefused, kLeaveOut},
-      {"cpu", kRefused, "give cpu for each container instead"},
-      {"memory", kRefused, "give memory for each container instead"},
-      {"pidMode", kRefused, kLeaveOut},
-      {"ipcMode", kRefused, kLeaveOut},
-      {"proxyConfiguration", kRefused, kLeaveOut},
-      {"inferenceAccelerators", kRefused, kLeaveOut},
-      {"ephemeralStorage", kRefused, kLeaveOut},
-      {"enableFaultInjection", kRefused, kLeaveOut},
+      {"cpu", kCarried, ""},
+      {"memory", kCarried, ""},
+      {"pidMode", kCarried, ""},
+      {"ipcMode", kCarried, ""},
+      {"proxyConfiguration", kRefused, "run the proxy as a container of the task"},
+      {"inferenceAccelerators", kRefused, "ask for GPUs with resourceRequirements"},
+      {"ephemeralStorage", kWarned, "stored and shown; a task has the disk of its instance"},
+      {"enableFaultInjection", kWarned, "stored and shown; there is no fault injection to allow"},
   };
   return table;
 }
@@ -70,36 +72,71 @@ const std::vector<MemberVerdict>& container_definition_members() {
       {"stopTimeout", kCarried, ""},
       {"resourceRequirements", kCarried, ""},
       {"dockerLabels", kCarried, ""},
-      // The one driver that is accepted is checked with the container (awslogs).
+      // Its drivers are checked in task_definition_rules.cpp.
       {"logConfiguration", kCarried, ""},
       {"repositoryCredentials", kRefused, "bring the image to the engine first"},
-      {"links", kRefused, kLeaveOut},
-      {"portMappings", kRefused, "use networkMode host for a task that does not share a GPU"},
-      {"restartPolicy", kRefused, kLeaveOut},
-      {"environmentFiles", kRefused, "use environment"},
-      {"mountPoints", kRefused, kLeaveOut},
-      {"volumesFrom", kRefused, kLeaveOut},
-      {"linuxParameters", kRefused, kLeaveOut},
-      {"secrets", kRefused, kLeaveOut},
-      {"dependsOn", kRefused, kLeaveOut},
-      {"startTimeout", kRefused, kLeaveOut},
-      {"versionConsistency", kRefused, kLeaveOut},
-      {"hostname", kRefused, kLeaveOut},
-      {"user", kRefused, "set the user in the image"},
-      {"disableNetworking", kRefused, "use networkMode none"},
-      {"privileged", kRefused, kLeaveOut},
-      {"readonlyRootFilesystem", kRefused, kLeaveOut},
-      {"dnsServers", kRefused, kLeaveOut},
-      {"dnsSearchDomains", kRefused, kLeaveOut},
-      {"extraHosts", kRefused, kLeaveOut},
-      {"dockerSecurityOptions", kRefused, kLeaveOut},
-      {"interactive", kRefused, kLeaveOut},
-      {"pseudoTerminal", kRefused, kLeaveOut},
-      {"ulimits", kRefused, kLeaveOut},
-      {"healthCheck", kRefused, kLeaveOut},
-      {"systemControls", kRefused, kLeaveOut},
-      {"firelensConfiguration", kRefused, kLeaveOut},
-      {"credentialSpecs", kRefused, kLeaveOut},
+      {"links", kCarried, ""},
+      {"portMappings", kCarried, ""},
+      {"restartPolicy", kCarried, ""},
+      {"environmentFiles", kCarried, ""},
+      {"mountPoints", kCarried, ""},
+      {"volumesFrom", kCarried, ""},
+      {"linuxParameters", kCarried, ""},
+      {"secrets", kRefused, "use environment or environmentFiles"},
+      {"dependsOn", kCarried, ""},
+      {"startTimeout", kCarried, ""},
+      {"versionConsistency", kWarned,
+       "stored and shown; an image is what its engine has under the name"},
+      {"hostname", kCarried, ""},
+      {"user", kCarried, ""},
+      {"disableNetworking", kCarried, ""},
+      {"privileged", kCarried, ""},
+      {"readonlyRootFilesystem", kCarried, ""},
+      {"dnsServers", kCarried, ""},
+      {"dnsSearchDomains", kCarried, ""},
+      {"extraHosts", kCarried, ""},
+      {"dockerSecurityOptions", kCarried, ""},
+      {"interactive", kCarried, ""},
+      {"pseudoTerminal", kCarried, ""},
+      {"ulimits", kCarried, ""},
+      {"healthCheck", kCarried, ""},
+      {"systemControls", kCarried, ""},
+      {"firelensConfiguration", kRefused, "use logConfiguration"},
+      {"credentialSpecs", kRefused, "they are for Windows; leave it out"},
+  };
+  return table;
+}
+
+const std::vector<MemberVerdict>& volume_members() {
+  static const std::vector<MemberVerdict> table = {
+      {"name", kCarried, ""},
+      {"host", kCarried, ""},
+      {"dockerVolumeConfiguration", kCarried, ""},
+      {"efsVolumeConfiguration", kRefused, kHostFolder},
+      {"s3filesVolumeConfiguration", kRefused, kHostFolder},
+      {"fsxWindowsFileServerVolumeConfiguration", kRefused, kHostFolder},
+      {"configuredAtLaunch", kRefused, kHostFolder},
+  };
+  return table;
+}
+
+const std::vector<MemberVerdict>& port_mapping_members() {
+  static const std::vector<MemberVerdict> table = {
+      {"containerPort", kCarried, ""},
+      {"hostPort", kCarried, ""},
+      {"protocol", kCarried, ""},
+      {"name", kWarned, "stored and shown; there is no Service Connect"},
+      {"appProtocol", kWarned, "stored and shown; there is no Service Connect"},
+      {"containerPortRange", kRefused, "give a mapping for each port"},
+  };
+  return table;
+}
+
+const std::vector<MemberVerdict>& log_configuration_members() {
+  static const std::vector<MemberVerdict> table = {
+      {"logDriver", kCarried, ""},
+      {"options", kCarried, ""},
+      {"secretOptions", kRefused, "use options"},
   };
   return table;
 }

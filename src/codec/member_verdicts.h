@@ -23,6 +23,9 @@ struct MemberVerdict {
 // The shapes that have a table. A member in none of a table's rows is unknown to ECS.
 const std::vector<MemberVerdict>& task_definition_members();
 const std::vector<MemberVerdict>& container_definition_members();
+const std::vector<MemberVerdict>& volume_members();
+const std::vector<MemberVerdict>& port_mapping_members();
+const std::vector<MemberVerdict>& log_configuration_members();
 const std::vector<MemberVerdict>& run_task_members();
 const std::vector<MemberVerdict>& start_task_members();
 const std::vector<MemberVerdict>& task_override_members();

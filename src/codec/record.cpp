@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <set>
 
-#include "codec/api_schema.h"
-#include "codec/ecs_request.h"
 #include "codec/json.h"
 #include "codec/json_members.h"
 #include "codec/registration_json.h"
+#include "codec/settings_json.h"
+#include "codec/task_definition_reader.h"
 #include "codec/task_json.h"
 #include "core/container_override.h"
 
@@ -85,6 +85,10 @@ Json encode_task(const core::Task& task) {
         .set("runtimeId", container.runtime_id)
         .set("imageDigest", container.image_digest)
         .set("gpus", encode_strings(container.gpu_uuids));
+    if (container.health != core::HealthStatus::kUnknown) {
+      json.set("health", core::to_string(container.health));
+    }
+    if (!container.bindings.empty()) json.set("bindings", encode_bindings(container.bindings));
     containers.push(std::move(json));
   }
   Json json = versioned();
@@ -149,15 +153,9 @@ NamedRecord decode_cluster(const Json& json, core::State& state) {
 }
 
 NamedRecord decode_definition(const Json& json, core::State& state) {
-  auto body = Json::parse(json.string_or("document", ""));
-  if (!body) return fail(ErrorCode::kProtocol, "document: " + body.error().message);
-  // The document passed the same rules when it was registered.
-  if (auto status = check_input(*find_operation("RegisterTaskDefinition"), *body); !status) {
-    return fail(ErrorCode::kProtocol, "document: " + status.error().message);
-  }
-  auto decoded = decode_register_task_definition(*body);
-  if (!decoded) return fail(decoded.error());
-  auto definition = std::make_shared<core::TaskDefinition>(std::move(decoded->value.definition));
+  auto read = read_stored_definition(json.string_or("document", ""));
+  if (!read) return fail(read.error());
+  auto definition = std::make_shared<core::TaskDefinition>(std::move(*read));
   definition->revision = json.integer_or("revision", 0);
   definition->registered_at_ms = json.integer_or("registeredAt", 0);
   definition->deregistered_at_ms = json.integer_or("deregisteredAt", 0);
@@ -222,6 +220,9 @@ NamedRecord decode_task(const Json& json, core::State& state) {
     container.runtime_id = entry.string_or("runtimeId", "");
     container.image_digest = entry.string_or("imageDigest", "");
     container.gpu_uuids = decode_strings(entry.array_or_empty("gpus"));
+    container.health = core::parse_health_status(entry.string_or("health", ""))
+                           .value_or(core::HealthStatus::kUnknown);
+    container.bindings = decode_bindings(entry.array_or_empty("bindings"));
     if (auto status = read_word(entry, "status", core::parse_container_status, container.status);
         !status) {
       return fail(status.error());

@@ -11,6 +11,10 @@
 #include "codec/member_verdicts.h"
 #include "codec/no_nul.h"
 #include "codec/tag_request.h"
+#include "codec/task_definition_reader.h"
+#include "codec/task_definition_rules.h"
+#include "codec/task_json.h"
+#include "core/tenant_rules.h"
 
 namespace cotenant::codec {
 namespace {
@@ -18,124 +22,74 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
-std::vector<std::string> strings(const Json& object, std::string_view member) {
-  std::vector<std::string> list;
-  for (const Json& item : object.array_or_empty(member)) list.push_back(item.as_string());
-  return list;
-}
-
-std::optional<std::int64_t> optional_integer(const Json& object, std::string_view member) {
-  const Json* value = object.find(member);
-  if (value == nullptr) return std::nullopt;
-  return value->as_integer();
-}
-
-base::Status decode_environment(const Json& json, const std::string& path,
-                                std::vector<core::EnvironmentVariable>& environment) {
+base::Status check_environment(const Json& json, const std::string& path) {
   std::set<std::string> seen;
   const Json::Array& list = json.array_or_empty("environment");
   for (std::size_t i = 0; i < list.size(); ++i) {
-    core::EnvironmentVariable variable{list[i].string_or("name", ""),
-                                       list[i].string_or("value", "")};
+    const std::string name = list[i].string_or("name", "");
     const std::string member = fmt::format("{}environment[{}].name", path, i);
-    if (variable.name.empty() || variable.name.find('=') != std::string::npos) {
+    if (name.empty() || name.find('=') != std::string::npos) {
       return invalid(member, "must be a variable's name, without '='");
     }
-    if (!seen.insert(variable.name).second) {
-      return invalid(member, fmt::format("'{}' stands twice; keep one", variable.name));
+    if (!seen.insert(name).second) {
+      return invalid(member, fmt::format("'{}' stands twice; keep one", name));
     }
-    environment.push_back(std::move(variable));
   }
   return {};
 }
 
-base::Status check_memory(const core::ContainerDefinition& container, const std::string& path) {
-  if (!container.memory_mib && !container.memory_reservation_mib) {
+base::Status check_memory(const Json& json, const std::string& path, bool task_memory) {
+  const Json* memory = json.find("memory");
+  const Json* reservation = json.find("memoryReservation");
+  if (memory == nullptr && reservation == nullptr && !task_memory) {
     return invalid(path + "memory",
                    fmt::format("container '{}' has neither memory nor memoryReservation; give at "
                                "least one, in MiB",
-                               container.name));
+                               json.string_or("name", "")));
   }
-  if (container.memory_mib && container.memory_reservation_mib &&
-      *container.memory_reservation_mib > *container.memory_mib) {
+  if (memory != nullptr && reservation != nullptr &&
+      reservation->as_integer() > memory->as_integer()) {
     return invalid(path + "memoryReservation",
                    fmt::format("{} MiB is more than memory, {} MiB; it must not be",
-                               *container.memory_reservation_mib, *container.memory_mib));
+                               reservation->as_integer(), memory->as_integer()));
   }
   return {};
 }
 
-base::Status check_log_configuration(const Json& json, const std::string& path,
-                                     std::vector<std::string>& warnings) {
-  const Json* configuration = json.find("logConfiguration");
-  if (configuration == nullptr) return {};
-  const std::string driver = configuration->string_or("logDriver", "");
-  if (driver != "awslogs") {
-    return fail(ErrorCode::kUnsupportedFeature,
-                fmt::format("{}logConfiguration.logDriver: {} is not carried out yet; leave "
-                            "logConfiguration out, logs stay with the container engine",
-                            path, driver));
-  }
-  warnings.push_back(fmt::format(
-      "{}logConfiguration: awslogs is stored and shown; logs stay with the container engine",
-      path));
-  return {};
-}
-
-base::Result<core::ContainerDefinition> decode_container(const Json& json, const std::string& path,
-                                                         std::vector<std::string>& warnings) {
-  if (auto status = check_no_nul(json, path.substr(0, path.size() - 1)); !status) {
-    return fail(status.error());
-  }
+base::Status check_container(const Json& json, const std::string& path, bool task_memory,
+                             std::vector<std::string>& warnings) {
+  if (auto status = check_no_nul(json, path.substr(0, path.size() - 1)); !status) return status;
   if (auto status = apply_verdicts(container_definition_members(), json, path, warnings); !status) {
-    return fail(status.error());
+    return status;
   }
-  core::ContainerDefinition container;
-  container.name = json.string_or("name", "");
-  if (!base::is_ecs_name(container.name)) {
+  if (!base::is_ecs_name(json.string_or("name", ""))) {
     return invalid(path + "name", "is required: 1 to 255 letters, digits, hyphens and underscores");
   }
-  container.image = json.string_or("image", "");
-  if (container.image.empty()) return invalid(path + "image", "is required: the image to run");
-  if (container.image.find_first_of(" \t\r\n") != std::string::npos) {
+  const std::string image = json.string_or("image", "");
+  if (image.empty()) return invalid(path + "image", "is required: the image to run");
+  if (image.find_first_of(" \t\r\n") != std::string::npos) {
     return invalid(path + "image", "must be an image's name, without blanks");
   }
-  container.cpu_units = json.integer_or("cpu", 0);
-  if (container.cpu_units < 0) return invalid(path + "cpu", "must not be negative");
-  container.memory_mib = optional_integer(json, "memory");
-  container.memory_reservation_mib = optional_integer(json, "memoryReservation");
-  container.essential = json.bool_or("essential", true);
-  container.entry_point = strings(json, "entryPoint");
-  container.command = strings(json, "command");
-  container.working_directory = json.string_or("workingDirectory", "");
-  if (!container.working_directory.empty() && container.working_directory.front() != '/') {
+  if (json.integer_or("cpu", 0) < 0) return invalid(path + "cpu", "must not be negative");
+  const std::string directory = json.string_or("workingDirectory", "");
+  if (!directory.empty() && directory.front() != '/') {
     return invalid(path + "workingDirectory", "must be an absolute path");
   }
-  container.stop_timeout_s = optional_integer(json, "stopTimeout");
   if (const Json* labels = json.find("dockerLabels")) {
     for (const Json::Member& label : labels->as_object()) {
-      if (label.name.rfind("cotenant.", 0) == 0) {
-        return invalid(
-            path + "dockerLabels",
-            fmt::format("'{}' begins with 'cotenant.', which is cotenant's own; rename it",
-                        label.name));
-      }
-      container.docker_labels[label.name] = label.value.as_string();
+      if (label.name.rfind("cotenant.", 0) != 0) continue;
+      return invalid(path + "dockerLabels",
+                     fmt::format("'{}' begins with 'cotenant.', which is cotenant's own; rename it",
+                                 label.name));
     }
   }
-  if (auto status = check_memory(container, path); !status) return fail(status.error());
-  if (auto status = decode_environment(json, path, container.environment); !status) {
-    return fail(status.error());
-  }
-  if (auto status = check_log_configuration(json, path, warnings); !status) {
-    return fail(status.error());
-  }
+  if (auto status = check_environment(json, path); !status) return status;
+  if (auto status = check_memory(json, path, task_memory); !status) return status;
   if (const Json* requirements = json.find("resourceRequirements")) {
     auto gpu = decode_gpu_request(*requirements, path + "resourceRequirements");
     if (!gpu) return fail(gpu.error());
-    container.gpu = *gpu;
   }
-  return container;
+  return {};
 }
 
 base::Status check_compatibilities(const std::vector<std::string>& compatibilities,
@@ -154,9 +108,9 @@ base::Status check_compatibilities(const std::vector<std::string>& compatibiliti
               "container instances; use EC2 or leave it out");
 }
 
-base::Result<core::NetworkMode> decode_network_mode(const Json& body) {
+base::Status check_network_mode(const Json& body) {
   const std::string text = body.string_or("networkMode", "bridge");
-  if (const auto mode = core::parse_network_mode(text)) return *mode;
+  if (core::parse_network_mode(text)) return {};
   return fail(
       ErrorCode::kUnsupportedFeature,
       fmt::format("networkMode: {} is not carried out yet; use bridge, host or none", text));
@@ -209,18 +163,14 @@ std::string document_text(const Json& body) {
 base::Result<Decoded<core::RegisterTaskDefinition>> decode_register_task_definition(
     const Json& body) {
   Decoded<core::RegisterTaskDefinition> decoded;
-  core::TaskDefinition& definition = decoded.value.definition;
   if (auto status = apply_verdicts(task_definition_members(), body, "", decoded.warnings);
       !status) {
     return fail(status.error());
   }
-  definition.family = body.string_or("family", "");
-  if (!base::is_ecs_name(definition.family)) {
+  if (!base::is_ecs_name(body.string_or("family", ""))) {
     return invalid("family", "must be 1 to 255 letters, digits, hyphens and underscores");
   }
-  auto network_mode = decode_network_mode(body);
-  if (!network_mode) return fail(network_mode.error());
-  definition.network_mode = *network_mode;
+  if (auto status = check_network_mode(body); !status) return fail(status.error());
 
   const Json::Array& containers = body.array_or_empty("containerDefinitions");
   if (containers.empty() || containers.size() > base::limits::kContainersPerTask) {
@@ -228,28 +178,42 @@ base::Result<Decoded<core::RegisterTaskDefinition>> decode_register_task_definit
                    fmt::format("must have from 1 to {} containers, not {}",
                                base::limits::kContainersPerTask, containers.size()));
   }
+  const bool task_memory = !body.string_or("memory", "").empty();
   std::set<std::string> names;
   bool any_essential = false;
   for (std::size_t i = 0; i < containers.size(); ++i) {
     const std::string path = fmt::format("containerDefinitions[{}].", i);
-    auto container = decode_container(containers[i], path, decoded.warnings);
-    if (!container) return fail(container.error());
-    if (!names.insert(container->name).second) {
-      return invalid(path + "name",
-                     fmt::format("'{}' stands twice; names are unique in a task", container->name));
+    if (auto status = check_container(containers[i], path, task_memory, decoded.warnings);
+        !status) {
+      return fail(status.error());
     }
-    any_essential = any_essential || container->essential;
-    definition.containers.push_back(std::move(*container));
+    const std::string name = containers[i].string_or("name", "");
+    if (!names.insert(name).second) {
+      return invalid(path + "name",
+                     fmt::format("'{}' stands twice; names are unique in a task", name));
+    }
+    any_essential = any_essential || containers[i].bool_or("essential", true);
   }
   if (!any_essential) {
     return invalid("containerDefinitions", "at least one container must be essential");
   }
 
-  const std::vector<std::string> compatibilities = strings(body, "requiresCompatibilities");
+  auto read = read_task_definition(body);
+  if (!read) return fail(read.error());
+  core::TaskDefinition& definition = decoded.value.definition;
+  definition = std::move(*read);
+  const std::vector<std::string> compatibilities =
+      decode_strings(body.array_or_empty("requiresCompatibilities"));
   auto gpu_warnings = check_task_gpu_rules(definition, compatibilities);
   if (!gpu_warnings) return fail(gpu_warnings.error());
   if (auto status = check_compatibilities(compatibilities, decoded.warnings); !status) {
     return fail(status.error());
+  }
+  if (auto status = check_task_settings(body, definition, decoded.warnings); !status) {
+    return fail(status.error());
+  }
+  if (core::task_need(definition).gpu.is_shared()) {
+    if (auto status = core::check_tenant(definition); !status) return fail(status.error());
   }
   decoded.warnings.insert(decoded.warnings.end(), gpu_warnings->begin(), gpu_warnings->end());
 

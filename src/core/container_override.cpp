@@ -8,6 +8,8 @@
 #include <string>
 #include <variant>
 
+#include "core/tenant_rules.h"
+
 namespace cotenant::core {
 namespace {
 
@@ -95,7 +97,23 @@ base::Status check_override_gpus(const TaskDefinition& definition,
         "sharing a GPU is not possible with networkMode host, from which a tenant "
         "would reach the control plane");
   }
+  if (shared == 0) return {};
+  if (auto status = check_tenant(definition); !status) {
+    return wrong_override(
+        *overridden, kMember,
+        "shares a GPU, which this definition does not permit: " + status.error().message);
+  }
   return {};
+}
+
+// A port of the instance is needed where the definition names it; with the host's network every port
+// is the instance's own.
+void add_ports(NetworkMode mode, const std::vector<PortMapping>& mappings, TaskNeed& need) {
+  if (mode != NetworkMode::kBridge && mode != NetworkMode::kHost) return;
+  for (const PortMapping& mapping : mappings) {
+    const int port = mode == NetworkMode::kHost ? mapping.container_port : mapping.host_port;
+    if (port != 0) need.ports.push_back({port, mapping.protocol});
+  }
 }
 
 }  // namespace
@@ -143,6 +161,7 @@ TaskNeed task_need(const TaskDefinition& definition,
                    const std::vector<ContainerOverride>& overrides) {
   TaskNeed need;
   for (const ContainerDefinition& part : definition.containers) {
+    add_ports(definition.network_mode, part.ports, need);
     const ContainerOverride* entry = find_override(overrides, part.name);
     const auto either = [&](std::optional<std::int64_t> ContainerOverride::*member,
                             std::optional<std::int64_t> registered) {
@@ -162,6 +181,8 @@ TaskNeed task_need(const TaskDefinition& definition,
       need.gpu.whole_all = need.gpu.whole_all || whole->all;
     }
   }
+  need.cpu_units = definition.settings.cpu_units.value_or(need.cpu_units);
+  need.memory_mib = definition.settings.memory_mib.value_or(need.memory_mib);
   return need;
 }
 

@@ -27,6 +27,7 @@ struct DesiredTask {
   std::string family;
   std::int64_t revision = 0;
   NetworkMode network_mode = NetworkMode::kBridge;
+  TaskSettings settings;
   // Stop it and report its containers gone.
   bool stop = false;
   std::vector<DesiredContainer> containers;
@@ -39,6 +40,8 @@ struct ContainerObservation {
   std::string reason;
   std::string runtime_id;
   std::string image_digest;
+  HealthStatus health = HealthStatus::kUnknown;
+  std::vector<NetworkBinding> bindings;
   friend bool operator==(const ContainerObservation&, const ContainerObservation&) = default;
 };
 

@@ -1,5 +1,7 @@
 #include "core/instance.h"
 
+#include <algorithm>
+
 namespace cotenant::core {
 
 std::string_view to_string(InstanceStatus status) {
@@ -18,6 +20,19 @@ std::optional<InstanceStatus> parse_instance_status(std::string_view text) {
   for (const InstanceStatus status :
        {InstanceStatus::kActive, InstanceStatus::kDraining, InstanceStatus::kInactive}) {
     if (to_string(status) == text) return status;
+  }
+  return std::nullopt;
+}
+
+std::optional<HostPort> port_in_the_way(const Instance& instance,
+                                        const std::vector<HostPort>& ports, bool when_empty) {
+  // Reserved ports are those of TCP services (registration.h).
+  const std::vector<int>& reserved = instance.registration.reserved_ports;
+  for (const HostPort& port : ports) {
+    const bool is_reserved =
+        port.protocol == Protocol::kTcp &&
+        std::find(reserved.begin(), reserved.end(), port.port) != reserved.end();
+    if (is_reserved || (!when_empty && instance.ports.taken(port))) return port;
   }
   return std::nullopt;
 }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "core/fleet_node.h"
 #include "core/gpu_ledger.h"
+#include "core/instance_ports.h"
 #include "core/tags.h"
 #include "core/task_definition.h"
 
@@ -55,6 +56,7 @@ struct Instance {
   std::int64_t connection_epoch = 0;  // of the present connection; older ones are closed
   std::int64_t used_cpu_units = 0;
   std::int64_t used_memory_mib = 0;
+  InstancePorts ports;
   GpuLedger gpus;
   std::set<std::string> task_ids;      // those that hold a reservation
   std::optional<NodeSlot> fleet_slot;  // its node in its cluster's Fleet
@@ -62,5 +64,11 @@ struct Instance {
   std::int64_t free_cpu_units() const { return registration.cpu_units - used_cpu_units; }
   std::int64_t free_memory_mib() const { return registration.memory_mib - used_memory_mib; }
 };
+
+// The first of the ports that the instance cannot give: reserved, or (unless it were empty) held by a
+// task.
+std::optional<HostPort> port_in_the_way(const Instance& instance,
+                                        const std::vector<HostPort>& ports,
+                                        bool when_empty = false);
 
 }  // namespace cotenant::core

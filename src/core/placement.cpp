@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "core/fleet_mirror.h"
 #include "core/placement_detail.h"
+#include "core/port_placement.h"
 #include "core/tight_policy.h"
 
 namespace cotenant::core {
@@ -35,6 +36,9 @@ tl::expected<Placement, PlacementRefusal> place(const std::vector<const Instance
 
   PlacementQuery query;
   query.need = need;
+  std::vector<const Instance*> mirrored;
+  for (const Instance& copy : copies) mirrored.push_back(&copy);
+  demand_ports(mirrored, query);
   if (const auto choice = choose_tight(fleet, query)) {
     return Placement{copies[choice->slot].registration.id, choice->gpus.list()};
   }

@@ -150,6 +150,14 @@ std::string whole_text(const Instance& instance, const TaskGpuNeed& need) {
   return text;
 }
 
+std::string ports_text(const Instance& instance, const std::vector<HostPort>& ports) {
+  const HostPort port = port_in_the_way(instance, ports).value_or(HostPort());
+  const std::string holder = instance.ports.holder(port);
+  return fmt::format("the task needs port {}/{}; on instance {} it is {}", port.port,
+                     to_string(port.protocol), instance.registration.id,
+                     holder.empty() ? std::string("reserved") : "held by task " + holder);
+}
+
 std::string shortfall_text(const FailedInstance& entry, const TaskNeed& need) {
   const Instance& instance = *entry.instance;
   const std::string& id = instance.registration.id;
@@ -172,6 +180,8 @@ std::string shortfall_text(const FailedInstance& entry, const TaskNeed& need) {
           "MiB missing",
           need.memory_mib, id, instance.free_memory_mib(), instance.registration.memory_mib,
           need.memory_mib - instance.free_memory_mib());
+    case PlacementTest::kPorts:
+      return ports_text(instance, need.ports);
     case PlacementTest::kGpu:
       break;
   }

@@ -17,6 +17,10 @@ const PlacementConstraint* failed_constraint(NodeSlot slot, const PlacementQuery
   return nullptr;
 }
 
+bool gives_ports(NodeSlot slot, const PlacementQuery& query, bool when_empty) {
+  return !query.gives_ports || query.gives_ports(slot, when_empty);
+}
+
 }  // namespace
 
 std::string_view reason(PlacementTest test) {
@@ -31,6 +35,8 @@ std::string_view reason(PlacementTest test) {
       return "RESOURCE:CPU";
     case PlacementTest::kMemory:
       return "RESOURCE:MEMORY";
+    case PlacementTest::kPorts:
+      return "RESOURCE:PORTS";
     case PlacementTest::kGpu:
       return "RESOURCE:GPU";
   }
@@ -47,13 +53,15 @@ std::optional<FailedTest> failed_test(const Fleet& fleet, NodeSlot slot,
   }
   if (node.cpu_free < query.need.cpu_units) return FailedTest{PlacementTest::kCpu};
   if (node.memory_free_mib < query.need.memory_mib) return FailedTest{PlacementTest::kMemory};
+  if (!gives_ports(slot, query, false)) return FailedTest{PlacementTest::kPorts};
   if (!fleet.gpus_fit(slot, query.need.gpu)) return FailedTest{PlacementTest::kGpu};
   return std::nullopt;
 }
 
 bool node_admits(const Fleet& fleet, NodeSlot slot, const PlacementQuery& query) {
   return fleet.has_room(slot, query.need) && has_attributes(fleet, slot, query) &&
-         (query.constraints.empty() || failed_constraint(slot, query) == nullptr);
+         (query.constraints.empty() || failed_constraint(slot, query) == nullptr) &&
+         gives_ports(slot, query, false);
 }
 
 bool fits_when_empty(const Fleet& fleet, NodeSlot slot, const PlacementQuery& query) {
@@ -61,7 +69,7 @@ bool fits_when_empty(const Fleet& fleet, NodeSlot slot, const PlacementQuery& qu
   const TaskGpuNeed& need = query.need.gpu;
   if (!node.present || !node.active || !has_attributes(fleet, slot, query) ||
       failed_constraint(slot, query) != nullptr || node.cpu_total < query.need.cpu_units ||
-      node.memory_total_mib < query.need.memory_mib) {
+      node.memory_total_mib < query.need.memory_mib || !gives_ports(slot, query, true)) {
     return false;
   }
   if (need.is_none()) return true;

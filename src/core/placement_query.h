@@ -13,7 +13,7 @@
 namespace cotenant::core {
 
 // The tests that a node must pass, in this order.
-enum class PlacementTest { kAgent, kAttribute, kConstraint, kCpu, kMemory, kGpu };
+enum class PlacementTest { kAgent, kAttribute, kConstraint, kCpu, kMemory, kPorts, kGpu };
 std::string_view reason(PlacementTest test);  // "AGENT", "ATTRIBUTE", "RESOURCE:CPU", ...
 
 // A further demand on the node, with the reason that a refusal gives for it. Called for one node at
@@ -26,6 +26,9 @@ struct PlacementConstraint {
 struct PlacementQuery {
   TaskNeed need;
   std::vector<PlacementConstraint> constraints;
+  // Whether the node gives the ports of the need: now, or when nothing runs on it (port_placement.h).
+  // Unset: no port is needed.
+  std::function<bool(NodeSlot, bool when_empty)> gives_ports;
   // The GPU models that the task may use, joined by '|', and the node classes that this makes, by
   // ClassId (a missing one: not). Empty, and nothing: all.
   std::string models;

@@ -122,6 +122,7 @@ DesiredTask desired_task(const State& state, const Task& task) {
   desired.family = task.family;
   desired.revision = task.revision;
   desired.network_mode = definition->network_mode;
+  desired.settings = definition->settings;
   desired.stop = task.desired_status == DesiredStatus::kStopped;
   for (const TaskContainer& container : task.containers) {
     const ContainerDefinition* part = find_container(*definition, container.name);
@@ -143,6 +144,15 @@ std::vector<DesiredTask> desired_tasks(const State& state, const std::string& in
   return desired;
 }
 
+void hold_ports(State& state, const Task& task) {
+  InstancePorts& ports = state.instances.at(task.instance_id).ports;
+  ports.release(task.id);
+  ports.hold(task.id, task_need(*definition_of(state, task), task.overrides).ports);
+  for (const TaskContainer& container : task.containers) {
+    ports.hold(task.id, ports_of(container.bindings));
+  }
+}
+
 void reserve(State& state, const Task& task) {
   Instance& instance = state.instances.at(task.instance_id);
   const TaskNeed need = task_need(*definition_of(state, task), task.overrides);
@@ -150,6 +160,7 @@ void reserve(State& state, const Task& task) {
   COTENANT_ASSERT(fresh);
   instance.used_cpu_units += need.cpu_units;
   instance.used_memory_mib += need.memory_mib;
+  hold_ports(state, task);
 
   // The task's containers say which GPUs; several sharing containers name the same one.
   std::set<std::string> uuids;
@@ -176,6 +187,7 @@ void release(State& state, const Task& task) {
   COTENANT_ASSERT(erased == 1);
   instance.used_cpu_units -= need.cpu_units;
   instance.used_memory_mib -= need.memory_mib;
+  instance.ports.release(task.id);
   instance.gpus.release(task.id);
   instance_changed(state, instance);
 }

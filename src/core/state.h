@@ -114,6 +114,9 @@ std::vector<DesiredTask> desired_tasks(const State& state, const std::string& in
 void reserve(State& state, const Task& task);
 void release(State& state, const Task& task);
 
+// The part of reserve() that changes when the engine tells which ports it has chosen.
+void hold_ports(State& state, const Task& task);
+
 // Counts for DescribeClusters and DescribeContainerInstances.
 struct TaskCounts {
   int running = 0;

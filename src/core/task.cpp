@@ -69,6 +69,19 @@ std::optional<StopCode> parse_stop_code(std::string_view text) {
   return value_of(kStopCodeNames, text);
 }
 
+HealthStatus task_health(const Task& task, const TaskDefinition& definition) {
+  HealthStatus health = HealthStatus::kUnknown;
+  bool all_healthy = true;
+  for (const TaskContainer& container : task.containers) {
+    const ContainerDefinition* part = find_container(definition, container.name);
+    if (part == nullptr || !part->essential || !part->life.health_check) continue;
+    if (container.health == HealthStatus::kUnhealthy) return HealthStatus::kUnhealthy;
+    all_healthy = all_healthy && container.health == HealthStatus::kHealthy;
+    if (all_healthy) health = HealthStatus::kHealthy;
+  }
+  return all_healthy ? health : HealthStatus::kUnknown;
+}
+
 TaskContainer* find_container(Task& task, std::string_view name) {
   for (TaskContainer& container : task.containers) {
     if (container.name == name) return &container;

@@ -44,6 +44,8 @@ struct TaskContainer {
   std::string runtime_id;
   std::string image_digest;
   std::vector<std::string> gpu_uuids;
+  HealthStatus health = HealthStatus::kUnknown;  // as the engine last said
+  std::vector<NetworkBinding> bindings;          // likewise
 };
 
 struct ContainerOverride {
@@ -88,6 +90,10 @@ struct Task {
 inline bool holds_reservation(const Task& task) {
   return task.last_status != TaskStatus::kStopped;
 }
+
+// Of the essential containers with a health check: UNHEALTHY when one is, HEALTHY when all are, else
+// UNKNOWN. Source: ECS API reference, Task.healthStatus.
+HealthStatus task_health(const Task& task, const TaskDefinition& definition);
 
 TaskContainer* find_container(Task& task, std::string_view name);
 

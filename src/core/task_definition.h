@@ -10,8 +10,12 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "core/container_host.h"
+#include "core/container_life.h"
 #include "core/gpu_request.h"
+#include "core/port_mapping.h"
 #include "core/tags.h"
+#include "core/task_settings.h"
 
 namespace cotenant::core {
 
@@ -44,6 +48,9 @@ struct ContainerDefinition {
   std::optional<std::int64_t> stop_timeout_s;
   std::map<std::string, std::string> docker_labels;
   GpuRequest gpu;
+  std::vector<PortMapping> ports;
+  HostSettings host;
+  LifeSettings life;
 };
 
 struct TaskDefinition {
@@ -56,18 +63,21 @@ struct TaskDefinition {
   Tags tags = {};
   NetworkMode network_mode = NetworkMode::kBridge;
   std::vector<ContainerDefinition> containers;
+  TaskSettings settings;
   // The registered document (JSON) as it is shown again. The core never reads it.
   std::string document;
   // What the registration warned about.
   std::vector<std::string> warnings;
 };
 
-// What a task of this definition reserves on an instance. Memory: memoryReservation where given,
-// else memory (ECS API reference, ContainerDefinition).
+// What a task of this definition reserves on an instance. CPU and memory: the task's own where given,
+// else the sum of its containers'; of each, memoryReservation where given, else memory (ECS API
+// reference, ContainerDefinition).
 struct TaskNeed {
   std::int64_t cpu_units = 0;
   std::int64_t memory_mib = 0;
   TaskGpuNeed gpu;
+  std::vector<HostPort> ports;  // of the instance, that the definition names
 };
 
 // Of a task that has no overrides (container_override.h).

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "core/container_override.h"
 #include "core/placement.h"
+#include "core/port_placement.h"
 #include "core/reducer_rules.h"
 #include "core/tight_policy.h"
 
@@ -171,10 +172,13 @@ bool observe_container(TaskContainer& container, const ContainerObservation& see
   updated.reason = shortened_reason(seen.reason);
   if (!seen.runtime_id.empty()) updated.runtime_id = seen.runtime_id;
   if (!seen.image_digest.empty()) updated.image_digest = seen.image_digest;
+  updated.health = seen.health;
+  updated.bindings = seen.bindings;
   const bool changed =
       updated.status != container.status || updated.exit_code != container.exit_code ||
       updated.reason != container.reason || updated.runtime_id != container.runtime_id ||
-      updated.image_digest != container.image_digest;
+      updated.image_digest != container.image_digest || updated.health != container.health ||
+      updated.bindings != container.bindings;
   container = std::move(updated);
   return changed;
 }
@@ -268,6 +272,7 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
   RunTaskReply reply;
   PlacementQuery query;
   query.need = launch->need;
+  demand_ports(active_instances(state, command.cluster), query);
   for (int copy = 0; copy < command.count; ++copy) {
     const auto placement = place_task(state, command.cluster, query);
     if (!placement) {
@@ -383,7 +388,9 @@ Result<Outcome> observe_tasks(State& state, const ObserveTasks& command, const C
     bool changed = false;
     for (const ContainerObservation& seen : observation.containers) {
       if (TaskContainer* container = find_container(task, seen.name)) {
-        changed = observe_container(*container, seen) || changed;
+        if (!observe_container(*container, seen)) continue;
+        changed = true;
+        hold_ports(state, task);
       }
     }
     end_if_essential_stopped(task, *definition_of(state, task), context.now_ms);

@@ -163,6 +163,14 @@ void FakeContainerRuntime::exit_container(const std::string& id, int exit_code, 
   changed();
 }
 
+void FakeContainerRuntime::set_health(const std::string& id, core::HealthStatus health) {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  found->second.state.health = health;
+  changed();
+}
+
 void FakeContainerRuntime::erase_container(const std::string& id) {
   const std::lock_guard lock(mutex_);
   entries_.erase(id);

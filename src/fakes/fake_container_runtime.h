@@ -32,12 +32,15 @@ class FakeContainerRuntime final : public ports::ContainerRuntime {
   base::Status start(const std::string& id) override;
   base::Status stop(const std::string& id, std::int64_t timeout_s) override;
   base::Status remove(const std::string& id) override;
+  // Containers of the fake have no volumes.
+  base::Status remove_unused_volumes(const std::string&, const std::string&) override { return {}; }
   base::Status watch(const std::string& label, const std::string& value,
                      const std::function<void()>& on_change, std::stop_token stop) override;
 
   // Images that create() finds; "*" (the default) is any.
   void set_images(std::set<std::string> images);
   void exit_container(const std::string& id, int exit_code, bool oom_killed = false);
+  void set_health(const std::string& id, core::HealthStatus health);
   void erase_container(const std::string& id);  // as `docker rm --force` by somebody else
   void add_container(ports::ContainerState state);
   void set_away(bool away);

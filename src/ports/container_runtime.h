@@ -29,6 +29,18 @@ struct Mount {
   std::string source;
   std::string target;
   bool read_only = false;
+  // Makes the source as a directory when it is not there; otherwise the creation fails.
+  bool make_source = false;
+};
+
+// A volume of the engine, made when it is not there.
+struct VolumeMount {
+  std::string volume;
+  std::string target;
+  bool read_only = false;
+  std::string driver;  // empty: local
+  std::map<std::string, std::string> driver_options;
+  std::map<std::string, std::string> labels;
 };
 
 struct DeviceNode {
@@ -52,7 +64,17 @@ struct ContainerSpec {
   std::int64_t memory_mib = 0;              // hard limit; 0: none
   std::int64_t memory_reservation_mib = 0;  // soft limit; 0: none
   NetworkMode network_mode = NetworkMode::kBridge;
+  std::int64_t cpu_limit_units = 0;  // 1024: one core at most; 0: no limit
+  std::vector<core::PortMapping> ports;
+  // Mount points, links, volumes from others and environment files of it stand in the members here.
+  core::HostSettings host;
+  std::optional<core::HealthCheck> health_check;
+  core::NamespaceMode pid_mode = core::NamespaceMode::kOwn;  // own or host
+  core::NamespaceMode ipc_mode = core::NamespaceMode::kOwn;  // own, host or none
+  std::vector<std::string> links;                            // "<engine's name>:<alias>"
+  std::vector<std::string> volumes_from;  // "<engine's name>" or "<engine's name>:ro"
   std::vector<Mount> mounts;
+  std::vector<VolumeMount> volume_mounts;
   std::vector<DeviceNode> device_nodes;
   std::vector<std::string> cdi_devices;  // "nvidia.com/gpu=GPU-..."
   std::string runtime;                   // empty: the engine's default
@@ -72,6 +94,8 @@ struct ContainerState {
   ContainerPhase phase = ContainerPhase::kCreated;
   std::optional<int> exit_code;  // when kStopped and the process ever ran
   bool oom_killed = false;
+  core::HealthStatus health = core::HealthStatus::kUnknown;  // unknown also without a health check
+  std::vector<core::NetworkBinding> bindings;                // when kRunning; sorted
   std::string error;  // the engine's own text when the process could not be started
   base::TimeMs started_at_ms = 0;
   base::TimeMs finished_at_ms = 0;
@@ -93,6 +117,9 @@ class ContainerRuntime {
   virtual base::Status stop(const std::string& id, std::int64_t timeout_s) = 0;
   // Removes a stopped container and its anonymous volumes. Gone already: success.
   virtual base::Status remove(const std::string& id) = 0;
+  // Removes the volumes that carry label == value and that no container has.
+  virtual base::Status remove_unused_volumes(const std::string& label,
+                                             const std::string& value) = 0;
   // Calls `on_change` whenever a container that carries label == value changed, until `stop`;
   // returns an error when the engine goes away. Events may be lost between calls: list() is the
   // truth.

@@ -50,7 +50,8 @@ std::string id_of(const std::string& id_or_arn) {
   return id_or_arn.substr(id_or_arn.rfind('/') + 1);
 }
 
-// {"cluster", "cpu", "memory", "sharing", "simulated", "running", "gpus": [{"uuid", "model", "memoryMib",
+// {"cluster", "cpu", "memory", "ports", "sharing", "simulated", "running", "gpus": [{"uuid", "model",
+// "memoryMib",
 // "slots"}]}, all of them optional.
 core::InstanceRegistration make_registration(const std::string& id, const Json& json) {
   core::InstanceRegistration registration;
@@ -62,6 +63,9 @@ core::InstanceRegistration make_registration(const std::string& id, const Json& 
   registration.engine_version = "20.10";
   registration.gpu_simulated = json.bool_or("simulated", false);
   if (json.bool_or("sharing", true)) registration.attributes.emplace(core::kSharingAttribute, "");
+  for (const Json& port : json.array_or_empty("ports")) {
+    registration.reserved_ports.push_back(static_cast<int>(port.as_integer()));
+  }
   for (const Json& gpu : json.array_or_empty("gpus")) {
     core::GpuDevice device;
     device.uuid = gpu.string_or("uuid", "");
@@ -87,6 +91,20 @@ base::Result<core::ContainerObservation> parse_observation(const std::string& te
     if (details.rfind("exit=", 0) == 0) {
       auto [word, more] = split_word(details);
       seen.exit_code = std::atoi(word.c_str() + 5);
+      details = more;
+    } else if (details.rfind("health=", 0) == 0) {
+      auto [word, more] = split_word(details);
+      const auto health = core::parse_health_status(word.substr(7));
+      if (!health) return fail(ErrorCode::kClient, fmt::format("'{}' is no health", word));
+      seen.health = *health;
+      details = more;
+    } else if (details.rfind("bound=", 0) == 0) {
+      // The container's port and the host's: "bound=80:49153".
+      auto [word, more] = split_word(details);
+      const std::size_t colon = word.find(':');
+      if (colon == std::string::npos) return fail(ErrorCode::kClient, "bound=80:49153 is the form");
+      seen.bindings.push_back(
+          {"0.0.0.0", std::atoi(word.c_str() + 6), std::atoi(word.c_str() + colon + 1)});
       details = more;
     } else if (details.rfind("reason=\"", 0) == 0 && details.find('"', 8) != std::string::npos) {
       const std::size_t end = details.find('"', 8);

@@ -407,5 +407,51 @@ TEST_F(DockerRuntimeIntegration, AnEngineThatIsNotThereIsUnavailable) {
   EXPECT_EQ(watched.error().code, ErrorCode::kUnavailable);
 }
 
+// What a restart policy does: the same container, started once more.
+TEST_F(DockerRuntimeIntegration, AnEndedContainerStartsAgain) {
+  const std::string id = create_and_start(shell("again", "exit 3"));
+  const ContainerState first = await_stop(id);
+  ASSERT_TRUE(runtime_->start(id));
+  const ContainerState second = await(id, [&](const ContainerState& s) {
+    return s.phase == ContainerPhase::kStopped && s.started_at_ms > first.started_at_ms;
+  });
+  EXPECT_EQ(second.exit_code, 3);
+  EXPECT_GT(second.finished_at_ms, first.finished_at_ms);
+}
+
+TEST_F(DockerRuntimeIntegration, AHealthCheckIsRunAndSeen) {
+  ContainerSpec spec = shell("health", "exec sleep 600");
+  spec.health_check = core::HealthCheck{{"CMD-SHELL", "test -e /tmp/well"}, 1, 5, 1, 0};
+  const std::string id = create_and_start(spec);
+  await(id, [](const ContainerState& s) { return s.health == core::HealthStatus::kUnhealthy; });
+  ContainerSpec well = shell("well", "echo x >/tmp/well; exec sleep 600");
+  well.health_check = spec.health_check;
+  await(create_and_start(well),
+        [](const ContainerState& s) { return s.health == core::HealthStatus::kHealthy; });
+}
+
+TEST_F(DockerRuntimeIntegration, VolumesGoWithTheLastOfTheirContainers) {
+  ContainerSpec writer = shell("writer", "echo kept >/v/x");
+  writer.volume_mounts = {{instance_ + "-v", "/v", false, "", {}, {{kLabel, instance_}}}};
+  const std::string first = create_and_start(writer);
+  await_stop(first);
+  ASSERT_TRUE(runtime_->remove(first));
+  ContainerSpec reader = shell("reader", "test \"$(cat /v/x)\" = kept");
+  reader.volume_mounts = writer.volume_mounts;
+  const std::string second = create(reader);
+  EXPECT_TRUE(runtime_->remove_unused_volumes(kLabel, instance_));  // it is used
+  ASSERT_TRUE(runtime_->start(second));
+  EXPECT_EQ(await_stop(second).exit_code, 0);
+  ASSERT_TRUE(runtime_->remove(second));
+
+  ASSERT_TRUE(runtime_->remove_unused_volumes(kLabel, instance_));
+  ContainerSpec late = shell("late", "test ! -e /v/x");
+  late.volume_mounts = writer.volume_mounts;
+  const std::string third = create_and_start(late);
+  EXPECT_EQ(await_stop(third).exit_code, 0) << "the volume is a new one";
+  ASSERT_TRUE(runtime_->remove(third));
+  EXPECT_TRUE(runtime_->remove_unused_volumes(kLabel, instance_));
+}
+
 }  // namespace
 }  // namespace cotenant::adapters

@@ -31,7 +31,7 @@ TEST(DockerCreateBody, LeavesToTheImageWhatIsNotGiven) {
   ASSERT_TRUE(body);
   EXPECT_EQ(body->dump(), R"({"Image":"app:1","Env":[],"Labels":{},"HostConfig":{"CpuShares":2,)"
                           R"("NetworkMode":"bridge","LogConfig":{"Type":"json-file",)"
-                          R"("Config":{"max-size":"10m","max-file":"3"}}}})");
+                          R"("Config":{"max-file":"3","max-size":"10m"}}}})");
 }
 
 TEST(DockerCreateBody, TranslatesEveryMember) {
@@ -56,13 +56,13 @@ TEST(DockerCreateBody, TranslatesEveryMember) {
     "Env": ["A=1", "B=x=y", "C="], "Labels": {"cotenant.task": "t1", "z": ""},
     "HostConfig": {
       "CpuShares": 512, "Memory": 67108864, "MemoryReservation": 33554432, "NetworkMode": "none",
+      "DeviceRequests": [{"Driver": "cdi", "DeviceIDs": ["nvidia.com/gpu=GPU-1"]}],
+      "Runtime": "nvidia",
       "Mounts": [{"Type": "bind", "Source": "/run/a", "Target": "/a", "ReadOnly": true},
                  {"Type": "bind", "Source": "/run/b", "Target": "/b", "ReadOnly": false}],
       "Devices": [{"PathOnHost": "/dev/nvidia3", "PathInContainer": "/dev/nvidia0",
                    "CgroupPermissions": "rw"}],
-      "DeviceRequests": [{"Driver": "cdi", "DeviceIDs": ["nvidia.com/gpu=GPU-1"]}],
-      "Runtime": "nvidia",
-      "LogConfig": {"Type": "json-file", "Config": {"max-size": "10m", "max-file": "3"}}}})")
+      "LogConfig": {"Type": "json-file", "Config": {"max-file": "3", "max-size": "10m"}}}})")
                                      .dump_pretty());
 }
 

@@ -187,7 +187,7 @@ TEST_F(ContainerSpecTest, NamesOfLongFamiliesStayUnique) {
   ContainerPlan from = plan();
   from.family = std::string(255, 'f');
   from.container.definition.name = std::string(255, 'n');
-  const std::string name = engine_name(from);
+  const std::string name = engine_name(from.family, from.revision, from.container);
   EXPECT_LT(name.size(), 160u);
   EXPECT_TRUE(name.ends_with("-0123456789ab"));
 }

@@ -22,7 +22,7 @@ class LogicWorld {
     ports::ContainerState state;
     ContainerPlan plan;
     int starts = 0;
-    int created_at = 0;  // by `events`
+    int created_at = 0;  // by `events`; or when it ended, to start again by its policy
   };
 
   std::map<std::string, Entry> entries;  // by runtime id
@@ -89,7 +89,9 @@ class LogicWorld {
     if (found == entries.end()) return base::fail(Error::kNotFound, "no such container");
     Entry& entry = found->second;
     if (running(entry)) return {};
-    if (++entry.starts > 1 || !ever_ran.insert(a.container_id).second) {
+    const bool again = restarts(entry.plan.container.definition, entry.state);
+    const bool first = ever_ran.insert(a.container_id).second;
+    if (++entry.starts > 1 ? !again : !first) {
       violations.push_back("container " + a.container_id + " ran twice");
     }
     if (reported_stopped.contains(entry.plan.task_id)) {
@@ -104,6 +106,7 @@ class LogicWorld {
       }
     }
     entry.state.phase = ports::ContainerPhase::kRunning;
+    entry.state.exit_code.reset();
     entry.state.started_at_ms = now_ms;
     return {};
   }
@@ -126,6 +129,7 @@ class LogicWorld {
     entry.state.exit_code = code;
     entry.state.oom_killed = oom_killed;
     entry.state.finished_at_ms = now_ms;
+    entry.created_at = ++events;
   }
 
   // The container of that definition's name; null pointer where there is none.

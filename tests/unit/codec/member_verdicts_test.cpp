@@ -23,6 +23,9 @@ struct Row {
 constexpr Row kTables[] = {
     {"RegisterTaskDefinitionRequest", task_definition_members},
     {"ContainerDefinition", container_definition_members},
+    {"Volume", volume_members},
+    {"PortMapping", port_mapping_members},
+    {"LogConfiguration", log_configuration_members},
     {"RunTaskRequest", run_task_members},
     {"StartTaskRequest", start_task_members},
     {"TaskOverride", task_override_members},
