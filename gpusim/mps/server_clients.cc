@@ -37,10 +37,9 @@ int32_t ServerProcess::admit(const ChannelMessage& message, const Peer& peer,
     if ((hello.devices >> device.driver_index & 1) != 0) view.push_back(device);
   }
   uint32_t count = static_cast<uint32_t>(view.size());
-  if (hello.has_visible_devices != 0) {
-    view.resize(kMaxDevices);
-    apply_cuda_visible_devices(hello.visible_devices, view.data(), &count);
-  }
+  view.resize(kMaxDevices);
+  apply_cuda_visible_devices(hello.has_visible_devices != 0 ? hello.visible_devices : nullptr,
+                             view.data(), &count);
   Request request = make_request(Op::kMpsAdmit);
   request.pid = peer.pid;
   // The daemon's word of the moment when it handed the client over.

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/driver_client.h"
 #include "common/unix_socket.h"
 #include "mps/mps_protocol.h"
 #include "tests/harness.h"
@@ -420,6 +421,71 @@ TEST(MpsClients, ThousandsLeaveNothing) {
   })) << descriptors(daemon)
       << " " << daemon_before << " " << descriptors(server) << " " << server_before;
   EXPECT_EQ(probe_lines(mps.client(), {"init", "ctx"}), "init 0\nctx 0\n");
+}
+
+// EXCLUSIVE_PROCESS: who is there first keeps the GPU; here a plain process, so that no server can
+// start (k8s-device-plugin issues 647, 1118: 46 the other way round).
+TEST(MpsServer, ForeignProcessOnAnExclusiveGpu) {
+  Gpusimd driver("1xL4");
+  DriverClient observer;
+  ASSERT_EQ(observer.connect_to(driver.dir().c_str(), Role::kObserver), Status::kOk);
+  Request request = make_request(Op::kSetComputeMode, 0);
+  request.arg = static_cast<uint64_t>(ComputeMode::kExclusiveProcess);
+  Reply reply;
+  ASSERT_EQ(observer.call(&request, &reply), Status::kOk);
+  const auto foreign = probe(driver.environment(), {"init", "ctx", "hold"});
+  for (int i = 0; i < 3; ++i) foreign->line();
+  Mps mps(driver);
+  EXPECT_EQ(probe_lines(mps.client(), {"init"}), "init 805\n");
+  EXPECT_NE(mps.server_log().find("all CUDA-capable devices are busy or unavailable"),
+            std::string::npos);
+  foreign->close_input();
+  EXPECT_EQ(foreign->wait(), 0);
+  EXPECT_EQ(probe_lines(mps.client(), {"init", "ctx"}), "init 0\nctx 0\n");
+}
+
+// Client contexts of a GPU: 16 before Volta, 48, and 60 from CUDA 13.1 on; then 808.
+TEST(MpsServer, ClientSlots) {
+  const struct {
+    const char* gpu;
+    const char* driver;
+    int slots;
+  } kCases[] = {{"1xP4", "535", 16}, {"1xL4", "580", 48}, {"1xL4", "590", 60}};
+  for (const auto& test : kCases) {
+    Gpusimd driver(test.gpu, {"--driver", test.driver});
+    Mps mps(driver);
+    std::vector<std::string> steps = {"init"};
+    std::string want = "init 0\n";
+    for (int i = 0; i <= test.slots; ++i) {
+      steps.emplace_back("newctx");
+      want += i < test.slots ? "newctx 0\n" : "newctx 808\n";
+    }
+    EXPECT_EQ(probe_lines(mps.client(), steps), want) << test.driver;
+  }
+}
+
+// One daemon per MIG device (MPS documentation; k8s DRA driver): its server and clients have that
+// device and no other, also without a variable on the client.
+TEST(MpsMig, OneDaemonPerMigDevice) {
+  Gpusimd driver("1xA100-40:3g.20gb+1g.5gb");
+  DriverClient client;
+  ASSERT_EQ(client.connect_to(driver.dir().c_str(), Role::kObserver), Status::kOk);
+  std::vector<std::string> mig;
+  for (uint32_t i = 0; i < client.device_count(); ++i) {
+    DeviceInfo info;
+    ASSERT_EQ(client.get_device(i, &info), Status::kOk);
+    if (info.kind == DeviceKind::kMig) mig.emplace_back(info.uuid);
+  }
+  ASSERT_EQ(mig.size(), 2u);
+  std::vector<std::string> totals;
+  for (const std::string& uuid : mig) {
+    Mps mps(driver, {{"CUDA_VISIBLE_DEVICES", uuid}});
+    mps.start_server();
+    const std::string lines = probe_lines(mps.client(), {"init", "count", "ctx", "info"});
+    EXPECT_EQ(lines.substr(0, lines.find("info")), "init 0\ncount 0 1\nctx 0\n");
+    totals.push_back(lines.substr(lines.rfind(' ') + 1));
+  }
+  EXPECT_NE(totals[0], totals[1]);
 }
 
 // A connection that says nothing is dropped after a while, and a crowd of them keeps nobody out.
