@@ -86,4 +86,46 @@ bool receive_message(int fd, void* message, size_t size, int flags) {
   return received == static_cast<ssize_t>(size);
 }
 
+bool send_message_with_fd(int fd, const void* message, size_t size, int passed, int flags) {
+  iovec part = {const_cast<void*>(message), size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header = {};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  cmsghdr* attached = CMSG_FIRSTHDR(&header);
+  attached->cmsg_level = SOL_SOCKET;
+  attached->cmsg_type = SCM_RIGHTS;
+  attached->cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(attached), &passed, sizeof passed);
+  ssize_t sent;
+  do {
+    sent = sendmsg(fd, &header, flags | MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(size);
+}
+
+bool receive_message_with_fd(int fd, void* message, size_t size, int* passed) {
+  *passed = -1;
+  iovec part = {message, size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(ucred))] = {};
+  msghdr header = {};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  ssize_t received;
+  do {
+    received = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
+  } while (received < 0 && errno == EINTR);
+  if (received < 0) return false;
+  for (cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr; at = CMSG_NXTHDR(&header, at)) {
+    if (at->cmsg_level == SOL_SOCKET && at->cmsg_type == SCM_RIGHTS) {
+      memcpy(passed, CMSG_DATA(at), sizeof *passed);
+    }
+  }
+  return received == static_cast<ssize_t>(size) && (header.msg_flags & MSG_TRUNC) == 0;
+}
+
 }  // namespace gpusim

@@ -17,4 +17,9 @@ int listen_seqpacket(const char* folder, const char* name, unsigned mode, int ba
 bool send_message(int fd, const void* message, size_t size, int flags = 0);
 bool receive_message(int fd, void* message, size_t size, int flags = 0);
 
+// The same with a descriptor alongside (SCM_RIGHTS). The receiver's *passed is -1 when none came;
+// else it is the caller's, whatever the return value.
+bool send_message_with_fd(int fd, const void* message, size_t size, int passed, int flags = 0);
+bool receive_message_with_fd(int fd, void* message, size_t size, int* passed);
+
 }  // namespace gpusim

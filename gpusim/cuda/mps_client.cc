@@ -39,15 +39,18 @@ CUresult connect_to_mps(const mps::ClientHello& hello, MpsConnection* connection
     return unreachable ? CUDA_SUCCESS : CUDA_ERROR_MPS_CONNECTION_FAILED;
   }
   mps::ClientWelcome welcome;
-  if (!send_message(fd, &hello, sizeof hello) || !receive_message(fd, &welcome, sizeof welcome) ||
-      welcome.magic != mps::kMpsMagic) {
-    close(fd);
+  // What comes along with a good answer is the connection to the server itself.
+  int server_fd = -1;
+  const bool answered = send_message(fd, &hello, sizeof hello) &&
+                        receive_message_with_fd(fd, &welcome, sizeof welcome, &server_fd) &&
+                        welcome.magic == mps::kMpsMagic;
+  close(fd);
+  if (answered && welcome.result != mps::kMpsOk) return static_cast<CUresult>(welcome.result);
+  if (!answered || server_fd < 0) {
+    if (server_fd >= 0) close(server_fd);
     return CUDA_ERROR_MPS_CONNECTION_FAILED;
   }
-  if (welcome.result != mps::kMpsOk) {
-    close(fd);
-    return static_cast<CUresult>(welcome.result);
-  }
+  fd = server_fd;
   // 470 and 535: the named region must be there, or client and server do not share their /dev/shm.
   welcome.shared_memory[sizeof welcome.shared_memory - 1] = '\0';
   char path[sizeof "/dev/shm" + sizeof welcome.shared_memory] = "/dev/shm";

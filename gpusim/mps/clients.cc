@@ -146,20 +146,8 @@ void ControlDaemon::hand_over(Server* server, Waiting* waiting) {
     message->percentage_rules = 1;
     copy_text(waiting->hello.sm_partition, message->space, sizeof message->space);
   }
-  iovec part = {message.get(), sizeof *message};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header = {};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof control;
-  cmsghdr* attached = CMSG_FIRSTHDR(&header);
-  attached->cmsg_level = SOL_SOCKET;
-  attached->cmsg_type = SCM_RIGHTS;
-  attached->cmsg_len = CMSG_LEN(sizeof(int));
-  memcpy(CMSG_DATA(attached), &waiting->fd, sizeof(int));
-  if (sendmsg(server->channel, &header, MSG_DONTWAIT | MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(sizeof *message)) {
+  if (!send_message_with_fd(server->channel, message.get(), sizeof *message, waiting->fd,
+                            MSG_DONTWAIT)) {
     refuse(waiting, kMpsConnectionFailed);
     return;
   }

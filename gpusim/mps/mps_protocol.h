@@ -1,5 +1,5 @@
-// The language on the MPS sockets. Clients speak on `control`: one hello, one answer, after which
-// the connection stays open as the sign that the client lives. A client that ends in good order says
+// The language on the MPS sockets. Clients speak on `control`: one hello, one answer, with which
+// comes a connection to the server (SCM_RIGHTS), which stays open as long as the client lives. A client that ends in good order says
 // kGoodbye first. (NVIDIA's is not public; only what can be seen from outside is imitated:
 // SOCK_SEQPACKET, identification by peer credentials, the daemon handing the connection over to the
 // server.)

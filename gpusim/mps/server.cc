@@ -20,31 +20,6 @@
 #include "mps/server_process.h"
 
 namespace gpusim::mps {
-namespace {
-
-// A descriptor may come along.
-bool receive_from_daemon(ChannelMessage* message, int* fd) {
-  *fd = -1;
-  iovec part = {message, sizeof *message};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header = {};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof control;
-  ssize_t size;
-  do {
-    size = recvmsg(kChannelFd, &header, MSG_CMSG_CLOEXEC);
-  } while (size < 0 && errno == EINTR);
-  const cmsghdr* attached = CMSG_FIRSTHDR(&header);
-  if (size >= 0 && attached != nullptr && attached->cmsg_type == SCM_RIGHTS) {
-    memcpy(fd, CMSG_DATA(attached), sizeof *fd);
-  }
-  return size == static_cast<ssize_t>(sizeof *message);
-}
-
-}  // namespace
-
 void ServerProcess::report(ChannelKind kind, int32_t pid, uint64_t devices, int32_t result,
                            const char* space) {
   auto message = std::make_unique<ChannelMessage>();
@@ -170,7 +145,7 @@ bool ServerProcess::start(const ChannelMessage& config) {
 bool ServerProcess::serve_channel() {
   auto message = std::make_unique<ChannelMessage>();
   int fd = -1;
-  if (!receive_from_daemon(message.get(), &fd)) {
+  if (!receive_message_with_fd(kChannelFd, message.get(), sizeof *message, &fd)) {
     // The daemon is gone. Clients that are connected are served to their end.
     if (fd >= 0) close(fd);
     log_.line("Lost connection to control daemon");
@@ -201,7 +176,9 @@ bool ServerProcess::serve_channel() {
 int ServerProcess::run() {
   auto config = std::make_unique<ChannelMessage>();
   int fd = -1;
-  if (!receive_from_daemon(config.get(), &fd) || config->kind != ChannelKind::kConfig) return 1;
+  if (!receive_message_with_fd(kChannelFd, config.get(), sizeof *config, &fd) ||
+      config->kind != ChannelKind::kConfig)
+    return 1;
   if (!start(*config)) return shut_down_ ? 0 : 1;
   bool has_daemon = true;
   while (!shut_down_ && (has_daemon || !clients_.empty())) {

@@ -19,6 +19,13 @@ namespace {
 // Processes, however idle. The contexts per device are counted, and refused with 808, by gpusimd.
 constexpr size_t kMaxClients = 1024;
 
+bool connect_pair(int* pair) {
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return false;
+  const int on = 1;
+  for (int i = 0; i < 2; ++i) setsockopt(pair[i], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  return true;
+}
+
 bool chance(uint32_t percent) {
   uint32_t random = 0;
   return percent != 0 && getrandom(&random, sizeof random, 0) == sizeof random &&
@@ -95,14 +102,24 @@ void ServerProcess::add_client(const ChannelMessage& message, int fd) {
       welcome.result = admit(message, peer, &welcome);
     }
   }
-  const bool told = send_message(fd, &welcome, sizeof welcome, MSG_DONTWAIT);
+  // The client gets a connection of its own to the server, by SCM_RIGHTS and with SO_PASSCRED set
+  // (seen by gVisor, issues 14594 and 14595).
+  int pair[2] = {-1, -1};
+  if (welcome.result == kMpsOk && !connect_pair(pair)) welcome.result = kMpsConnectionFailed;
+  bool told = true;
+  if (welcome.result == kMpsOk) {
+    told = send_message_with_fd(fd, &welcome, sizeof welcome, pair[1], MSG_DONTWAIT);
+    close(pair[1]);
+  } else {
+    send_message(fd, &welcome, sizeof welcome, MSG_DONTWAIT);
+  }
+  close(fd);
   if (welcome.result != kMpsOk) {
     if (peer.pidfd >= 0) close(peer.pidfd);
-    close(fd);
     report(ChannelKind::kClientRejected, message.pid);
     return;
   }
-  clients_[peer.pid] = Client{fd, peer.pidfd};
+  clients_[peer.pid] = Client{pair[0], peer.pidfd};
   log_.line(fmt::format("Client {} connected", name_of(peer.pid)));
   log_.line(fmt::format("Creating worker thread for client {}", name_of(peer.pid)));
   uint64_t devices = 0;

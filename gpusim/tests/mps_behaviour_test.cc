@@ -464,6 +464,38 @@ TEST(MpsServer, ClientSlots) {
   }
 }
 
+// The handshake as sandboxes see it: SOCK_SEQPACKET, a connection to the server by SCM_RIGHTS with
+// SO_PASSCRED set, after which `control` has done its part (gVisor issues 14594, 14595).
+TEST(MpsClients, ConnectionToTheServerComesByScmRights) {
+  Gpusimd driver("1xL4");
+  Mps mps(driver);
+  const std::string server = mps.start_server();
+  const int control = connect_seqpacket(mps.pipe().c_str(), "control", 20);
+  ASSERT_GE(control, 0);
+  mps::ClientHello hello = {};
+  hello.magic = mps::kMpsMagic;
+  hello.devices = 1;
+  ASSERT_TRUE(send_message(control, &hello, sizeof hello));
+  mps::ClientWelcome welcome;
+  int fd = -1;
+  ASSERT_TRUE(receive_message_with_fd(control, &welcome, sizeof welcome, &fd));
+  EXPECT_EQ(welcome.result, 0);
+  EXPECT_EQ(std::to_string(welcome.server_pid), server);
+  ASSERT_GE(fd, 0);
+  int value = 0;
+  socklen_t size = sizeof value;
+  EXPECT_EQ(getsockopt(fd, SOL_SOCKET, SO_TYPE, &value, &size), 0);
+  EXPECT_EQ(value, SOCK_SEQPACKET);
+  EXPECT_EQ(getsockopt(fd, SOL_SOCKET, SO_PASSCRED, &value, &size), 0);
+  EXPECT_EQ(value, 1);
+  char byte;
+  EXPECT_EQ(recv(control, &byte, 1, 0), 0) << "closed by the other side";
+  EXPECT_EQ(mps.ask("get_client_list " + server), std::to_string(getpid()) + "\n");
+  close(fd);
+  EXPECT_TRUE(eventually([&] { return mps.ask("get_client_list " + server).empty(); }));
+  close(control);
+}
+
 // One daemon per MIG device (MPS documentation; k8s DRA driver): its server and clients have that
 // device and no other, also without a variable on the client.
 TEST(MpsMig, OneDaemonPerMigDevice) {
