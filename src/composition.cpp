@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "adapters/docker_images.h"
 #include "adapters/docker_runtime.h"
 #include "adapters/gpu_wiring.h"
 #include "adapters/mps_daemon.h"
@@ -18,14 +19,14 @@ base::Result<std::unique_ptr<ports::Store>> open_store(const std::string& data_d
   return std::unique_ptr<ports::Store>(std::move(*store));
 }
 
-base::Result<std::unique_ptr<ports::ContainerRuntime>> make_runtime(
-    const std::string& docker_host) {
+base::Result<cli::EngineAdapters> make_engine(const std::string& docker_host) {
   auto client = net::make_http_client(docker_host);
   if (!client) {
     return base::fail(client.error().code, "--docker-host: " + client.error().message);
   }
-  return std::unique_ptr<ports::ContainerRuntime>(
-      std::make_unique<adapters::DockerRuntime>(std::move(*client)));
+  const auto engine = std::make_shared<adapters::DockerClient>(std::move(*client));
+  return cli::EngineAdapters{std::make_unique<adapters::DockerRuntime>(engine),
+                             std::make_unique<adapters::DockerImages>(engine)};
 }
 
 }  // namespace
@@ -33,7 +34,7 @@ base::Result<std::unique_ptr<ports::ContainerRuntime>> make_runtime(
 cli::Composition make_composition() {
   cli::Composition composition;
   composition.open_store = open_store;
-  composition.make_runtime = make_runtime;
+  composition.make_engine = make_engine;
   composition.make_gpu_driver = [](const std::string& nvml_library) {
     return std::make_unique<adapters::NvmlDriver>(nvml_library);
   };

@@ -135,6 +135,19 @@ std::optional<ports::ContainerPhase> phase_of(std::string_view state) {
   return std::nullopt;
 }
 
+// "Exited (137) 2 minutes ago" -> 137.
+std::optional<int> exit_code_of(std::string_view status) {
+  constexpr std::string_view kPrefix = "Exited (";
+  if (!status.starts_with(kPrefix)) return std::nullopt;
+  status.remove_prefix(kPrefix.size());
+  int code = 0;
+  const auto [end, error] = std::from_chars(status.data(), status.data() + status.size(), code);
+  if (error != std::errc() || end == status.data() + status.size() || *end != ')') {
+    return std::nullopt;
+  }
+  return code;
+}
+
 std::string without_slash(std::string name) {
   if (name.starts_with('/')) name.erase(0, 1);
   return name;
@@ -266,6 +279,9 @@ Result<ports::ContainerState> parse_docker_list_entry(const Json& entry) {
   const std::optional<ports::ContainerPhase> phase = phase_of(entry.string_or("State", ""));
   if (!phase) return unknown_state("State", entry.string_or("State", ""));
   state.phase = *phase;
+  if (state.phase == ports::ContainerPhase::kStopped) {
+    state.exit_code = exit_code_of(entry.string_or("Status", ""));
+  }
   return state;
 }
 

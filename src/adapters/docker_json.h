@@ -37,7 +37,7 @@ base::Result<ports::EngineInfo> parse_docker_info(const DockerVersion& version,
 // The body of POST /containers/create. Errors: kClient, naming the member of the spec.
 base::Result<codec::Json> docker_create_body(const ports::ContainerSpec& spec, int api_minor);
 
-// One element of GET /containers/json. It has neither times nor the exit code.
+// One element of GET /containers/json. It has no times, and the exit code only in a text.
 base::Result<ports::ContainerState> parse_docker_list_entry(const codec::Json& entry);
 
 // From GET /containers/{id}/json. `image_digest` is the image's id. A container whose start failed

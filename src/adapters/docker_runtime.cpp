@@ -7,6 +7,7 @@
 #include "adapters/docker_errors.h"
 #include "adapters/docker_events.h"
 #include "base/limits.h"
+#include "base/log.h"
 
 namespace cotenant::adapters {
 namespace {
@@ -20,7 +21,6 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr milliseconds kQueryTimeout = seconds(30);
 constexpr milliseconds kListTimeout = minutes(2);
 constexpr milliseconds kCreateTimeout = minutes(4);
 constexpr milliseconds kStartTimeout = minutes(3);
@@ -32,12 +32,6 @@ std::string container_path(std::string_view id, std::string_view suffix) {
   return fmt::format("/containers/{}{}", percent_encode(id), suffix);
 }
 
-// The port has one word for an engine that is away, be it before or after the connection was made.
-base::Error engine_error(std::string_view doing, const base::Error& error) {
-  const ErrorCode code = error.code == ErrorCode::kIo ? ErrorCode::kUnavailable : error.code;
-  return {code, fmt::format("{}: {}", doing, error.message)};
-}
-
 // An empty id would make "/containers//json", which engines take for other calls.
 Status check_id(std::string_view doing, const std::string& id) {
   if (!id.empty()) return {};
@@ -46,94 +40,37 @@ Status check_id(std::string_view doing, const std::string& id) {
 
 }  // namespace
 
-struct DockerRuntime::Call {
-  std::string doing;  // for messages: "start container abc"
-  std::string method;
-  std::string path;
-  milliseconds timeout;
-  std::string body = {};
-};
+DockerRuntime::DockerRuntime(std::shared_ptr<DockerClient> engine) : engine_(std::move(engine)) {}
 
 DockerRuntime::DockerRuntime(std::shared_ptr<const ports::HttpClient> client)
-    : client_(std::move(client)) {}
+    : DockerRuntime(std::make_shared<DockerClient>(std::move(client))) {}
 
-Result<DockerVersion> DockerRuntime::version() {
+void DockerRuntime::forget_what_is_old() {
+  const std::uint64_t absences = engine_->absences();
   {
     const std::lock_guard lock(mutex_);
-    if (version_) return *version_;
+    if (std::exchange(absences_, absences) == absences) return;
+    digests_.clear();
   }
-  ports::HttpRequest request;
-  request.target = "/version";
-  const Result<ports::HttpResponse> response = client_->send(request, kQueryTimeout);
-  if (!response) return fail(engine_error("ask the engine's version", response.error()));
-  if (response->status != 200) return fail(docker_error("ask the engine's version", *response));
-  const Result<Json> body = Json::parse(response->body);
-  if (!body) {
-    return fail(ErrorCode::kProtocol,
-                fmt::format("the engine's version: {}", body.error().message));
-  }
-  Result<DockerVersion> version = parse_docker_version(*body);
-  if (version) {
-    const std::lock_guard lock(mutex_);
-    version_ = *version;
-  }
-  return version;
-}
-
-void DockerRuntime::engine_gone() {
   cache_.forget("");
-  const std::lock_guard lock(mutex_);
-  version_.reset();
-  digests_.clear();
-}
-
-Result<ports::HttpResponse> DockerRuntime::send(const Call& call) {
-  const Result<DockerVersion> spoken = version();
-  if (!spoken) return fail(spoken.error());
-  ports::HttpRequest request;
-  request.method = call.method;
-  request.target = fmt::format("/v1.{}{}", spoken->api_minor, call.path);
-  if (!call.body.empty()) {
-    request.headers.push_back({"Content-Type", "application/json"});
-    request.body = call.body;
-  }
-  Result<ports::HttpResponse> response = client_->send(request, call.timeout);
-  if (response) return response;
-  base::Error error = engine_error(call.doing, response.error());
-  if (error.code == ErrorCode::kUnavailable) engine_gone();
-  return fail(std::move(error));
-}
-
-Result<Json> DockerRuntime::get_json(const Call& call) {
-  const Result<ports::HttpResponse> response = send(call);
-  if (!response) return fail(response.error());
-  if (response->status != 200) return fail(docker_error(call.doing, *response));
-  Result<Json> body = Json::parse(response->body);
-  if (!body) {
-    return fail(ErrorCode::kProtocol, fmt::format("{}: {}", call.doing, body.error().message));
-  }
-  return body;
 }
 
 Result<ports::EngineInfo> DockerRuntime::info() {
-  {
-    // Asked for anew: the engine may have been upgraded without a call in between.
-    const std::lock_guard lock(mutex_);
-    version_.reset();
-  }
-  const Result<DockerVersion> spoken = version();
+  engine_->forget_version();  // it may have been upgraded without a call in between
+  const Result<DockerVersion> spoken = engine_->version();
   if (!spoken) return fail(spoken.error());
-  const Result<Json> info = get_json({"ask the engine's info", "GET", "/info", kQueryTimeout});
+  const Result<Json> info =
+      engine_->get_json({"ask the engine's info", "GET", "/info", kDockerQueryTimeout});
   if (!info) return fail(info.error());
   const Result<Json> networks =
-      get_json({"ask the engine's networks", "GET", "/networks", kQueryTimeout});
+      engine_->get_json({"ask the engine's networks", "GET", "/networks", kDockerQueryTimeout});
   if (!networks) return fail(networks.error());
   return parse_docker_info(*spoken, *info, *networks);
 }
 
 Result<ports::ContainerState> DockerRuntime::inspect(const std::string& id) {
-  const Result<Json> body = get_json(
-      {fmt::format("inspect container {}", id), "GET", container_path(id, "/json"), kQueryTimeout});
+  const Result<Json> body = engine_->get_json({fmt::format("inspect container {}", id), "GET",
+                                               container_path(id, "/json"), kDockerQueryTimeout});
   if (!body) return fail(body.error());
   Result<ports::ContainerState> state = parse_docker_inspect(*body);
   if (!state) return fail(state.error());
@@ -148,9 +85,9 @@ std::string DockerRuntime::image_digest(const std::string& image_id, const std::
     const auto found = digests_.find(key);
     if (found != digests_.end()) return found->second;
   }
-  const Result<Json> body =
-      get_json({fmt::format("inspect image {}", image_id), "GET",
-                fmt::format("/images/{}/json", percent_encode(image_id)), kQueryTimeout});
+  const Result<Json> body = engine_->get_json(
+      {fmt::format("inspect image {}", image_id), "GET",
+       fmt::format("/images/{}/json", percent_encode(image_id)), kDockerQueryTimeout});
   // An image that was removed under its container has no digest any more; that is no error.
   if (!body) return image_id;
   const std::string digest = docker_repo_digest(*body, image).value_or(image_id);
@@ -162,8 +99,9 @@ std::string DockerRuntime::image_digest(const std::string& image_id, const std::
 
 Result<std::vector<ports::ContainerState>> DockerRuntime::list(const std::string& label,
                                                                const std::string& value) {
+  forget_what_is_old();
   const std::uint64_t generation = cache_.generation();
-  const Result<Json> body = get_json(
+  const Result<Json> body = engine_->get_json(
       {fmt::format("list containers with {}={}", label, value), "GET",
        "/containers/json?all=1&filters=" + percent_encode(docker_label_filter(label, value)),
        kListTimeout});
@@ -173,35 +111,38 @@ Result<std::vector<ports::ContainerState>> DockerRuntime::list(const std::string
   }
   std::vector<ports::ContainerState> states;
   for (const Json& element : body->as_array()) {
-    const Result<ports::ContainerState> entry = parse_docker_list_entry(element);
+    Result<ports::ContainerState> entry = parse_docker_list_entry(element);
     if (!entry) return fail(entry.error());
     const auto now = DockerCache::Clock::now();
-    if (entry->phase == ports::ContainerPhase::kRunning) {
-      if (std::optional<ports::ContainerState> known = cache_.get(entry->id, now)) {
-        states.push_back(std::move(*known));
-        continue;
-      }
+    const ports::ContainerPhase listed = entry->phase;
+    if (std::optional<ports::ContainerState> known = cache_.get(entry->id, listed, now)) {
+      states.push_back(std::move(*known));
+      continue;
     }
     Result<ports::ContainerState> state = inspect(entry->id);
     if (!state) {
       if (is_no_such_container(state.error())) continue;  // removed since it was listed
-      return fail(state.error());
+      if (state.error().code == ErrorCode::kUnavailable) return fail(state.error());
+      // One container that the engine cannot tell of must not hide the others, nor be taken for
+      // gone: the list's own word on it stands.
+      base::log::warn("{}; going by the engine's list", state.error().message);
+      state = std::move(entry);
     }
-    cache_.put(*state, generation, now);
+    cache_.put(*state, listed, generation, now);
     states.push_back(std::move(*state));
   }
   return states;
 }
 
 Result<std::string> DockerRuntime::create(const ports::ContainerSpec& spec) {
-  const Result<DockerVersion> spoken = version();
+  const Result<DockerVersion> spoken = engine_->version();
   if (!spoken) return fail(spoken.error());
   const Result<Json> body = docker_create_body(spec, spoken->api_minor);
   if (!body) return fail(body.error());
   const std::string doing = fmt::format("create container '{}'", spec.name);
   const Result<ports::HttpResponse> response =
-      send({doing, "POST", "/containers/create?name=" + percent_encode(spec.name), kCreateTimeout,
-            body->dump()});
+      engine_->send({doing, "POST", "/containers/create?name=" + percent_encode(spec.name),
+                     kCreateTimeout, body->dump()});
   if (!response) return fail(response.error());
   if (response->status != 201) return fail(docker_error(doing, *response));
   const Result<Json> answer = Json::parse(response->body);
@@ -214,7 +155,7 @@ Status DockerRuntime::start(const std::string& id) {
   const std::string doing = fmt::format("start container {}", id);
   if (Status ok = check_id(doing, id); !ok) return ok;
   const Result<ports::HttpResponse> response =
-      send({doing, "POST", container_path(id, "/start"), kStartTimeout});
+      engine_->send({doing, "POST", container_path(id, "/start"), kStartTimeout});
   cache_.forget(id);
   if (!response) return fail(response.error());
   if (response->status == 204 || response->status == 304) return {};
@@ -230,8 +171,8 @@ Status DockerRuntime::stop(const std::string& id, std::int64_t timeout_s) {
                                                 timeout_s, base::limits::kStopTimeoutSecondsMax));
   }
   const Result<ports::HttpResponse> response =
-      send({doing, "POST", container_path(id, fmt::format("/stop?t={}", timeout_s)),
-            seconds(timeout_s) + kStopMargin});
+      engine_->send({doing, "POST", container_path(id, fmt::format("/stop?t={}", timeout_s)),
+                     seconds(timeout_s) + kStopMargin});
   cache_.forget(id);
   if (!response) return fail(response.error());
   if (response->status == 204 || response->status == 304) return {};
@@ -242,7 +183,7 @@ Status DockerRuntime::remove(const std::string& id) {
   const std::string doing = fmt::format("remove container {}", id);
   if (Status ok = check_id(doing, id); !ok) return ok;
   const Result<ports::HttpResponse> response =
-      send({doing, "DELETE", container_path(id, "?v=1"), kRemoveTimeout});
+      engine_->send({doing, "DELETE", container_path(id, "?v=1"), kRemoveTimeout});
   cache_.forget(id);
   if (!response) return fail(response.error());
   if (response->status == 204 || response->status == 200) return {};
@@ -282,15 +223,13 @@ Status DockerRuntime::watch(const std::string& label, const std::string& value,
   const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(
                          std::chrono::system_clock::now().time_since_epoch())
                          .count();
-  const Result<DockerVersion> spoken = version();
-  if (!spoken) return fail(spoken.error());
-  ports::HttpRequest request;
-  request.target = fmt::format("/v1.{}/events?since={}.{:09}&filters={}", spoken->api_minor,
-                               since / 1'000'000'000, since % 1'000'000'000,
-                               percent_encode(docker_event_filter(label, value)));
+  const DockerClient::Call call{
+      "watch containers", "GET",
+      fmt::format("/events?since={}.{:09}&filters={}", since / 1'000'000'000, since % 1'000'000'000,
+                  percent_encode(docker_event_filter(label, value)))};
   DockerEvents events;
-  const Status ended = client_->stream(
-      request,
+  const Status ended = engine_->stream(
+      call,
       [&](std::string_view piece) {
         const std::vector<std::string> ids = events.feed(piece);
         for (const std::string& id : ids) cache_.forget(id);
@@ -298,8 +237,8 @@ Status DockerRuntime::watch(const std::string& label, const std::string& value,
       },
       stop);
   if (stop.stop_requested()) return {};
-  engine_gone();
-  if (!ended) return fail(engine_error("watch containers", ended.error()));
+  engine_->note_gone();
+  if (!ended) return ended;
   return fail(ErrorCode::kUnavailable, "watch containers: the engine ended its event stream");
 }
 

@@ -5,22 +5,20 @@
 // limit; the size of an answer is bounded by the client. Nothing is kept that the engine does not
 // know: a new object finds the same containers. A start that fails returns the engine's text
 // (kClient), and list() shows that container as stopped, with `error` and without an exit code,
-// until it is removed. Source: Docker Engine API reference 1.41; time limits are the ECS agent's
+// until it is removed. A container that the engine lists and cannot inspect is shown as the list
+// has it. Source: Docker Engine API reference 1.41; time limits are the ECS agent's
 // (dockerclient/timeout).
 #pragma once
 
-#include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "adapters/docker_cache.h"
-#include "adapters/docker_json.h"
-#include "codec/json.h"
+#include "adapters/docker_client.h"
 #include "ports/container_runtime.h"
 #include "ports/http.h"
 
@@ -28,6 +26,7 @@ namespace cotenant::adapters {
 
 class DockerRuntime final : public ports::ContainerRuntime {
  public:
+  explicit DockerRuntime(std::shared_ptr<DockerClient> engine);
   explicit DockerRuntime(std::shared_ptr<const ports::HttpClient> client);
 
   base::Result<ports::EngineInfo> info() override;
@@ -43,23 +42,16 @@ class DockerRuntime final : public ports::ContainerRuntime {
                      const std::function<void()>& on_change, std::stop_token stop) override;
 
  private:
-  struct Call;
-
-  // The engine's version, asked for once and again after the engine went away (it may be upgraded).
-  base::Result<DockerVersion> version();
-  void engine_gone();
-  // One request below the negotiated version's path; any status comes back as a response.
-  base::Result<ports::HttpResponse> send(const Call& call);
-  // The same, where 200 with JSON is the only success.
-  base::Result<codec::Json> get_json(const Call& call);
+  // After the engine was away, what was known of it may be wrong.
+  void forget_what_is_old();
   base::Result<ports::ContainerState> inspect(const std::string& id);
   // The image's digest in its registry, else its id.
   std::string image_digest(const std::string& image_id, const std::string& image);
 
-  const std::shared_ptr<const ports::HttpClient> client_;
+  const std::shared_ptr<DockerClient> engine_;
   DockerCache cache_;
   std::mutex mutex_;  // guards what follows
-  std::optional<DockerVersion> version_;
+  std::uint64_t absences_ = 0;
   std::map<std::string, std::string> digests_;  // "<image id> <image>" -> digest
 };
 

@@ -15,6 +15,7 @@ struct Describer {
   std::string operator()(const StopDaemon& a) const {
     return "stop the MPS daemon of " + a.gpu_uuid;
   }
+  std::string operator()(const PullImage& a) const { return "have image " + a.image; }
   std::string operator()(const CreateContainer& a) const {
     return fmt::format("create container {} of task {}", a.plan.container.definition.name,
                        a.plan.task_id);

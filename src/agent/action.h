@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "core/desired.h"
 
@@ -32,6 +33,10 @@ struct ProbeDaemon {
 struct StopDaemon {
   std::string gpu_uuid;
 };
+// Makes the image be on the engine, by the agent's pull policy.
+struct PullImage {
+  std::string image;
+};
 struct CreateContainer {
   ContainerPlan plan;
 };
@@ -51,9 +56,11 @@ struct RemoveContainer {
 
 struct Action {
   std::uint64_t id = 0;
-  std::variant<StartDaemon, ProbeDaemon, StopDaemon, CreateContainer, StartContainer, StopContainer,
-               RemoveContainer>
+  std::variant<StartDaemon, ProbeDaemon, StopDaemon, PullImage, CreateContainer, StartContainer,
+               StopContainer, RemoveContainer>
       what;
+  // Not to be begun later than this: it would go on after the logic has given it up.
+  base::TimeMs start_by_ms = 0;
 };
 
 // The ports' error codes have the meaning that the ports give them. A container that cannot be

@@ -12,8 +12,14 @@ using base::fail;
 using base::Status;
 
 ActionRunner::ActionRunner(std::string instance_id, ports::ContainerRuntime& runtime,
-                           ports::MpsControl& mps, ports::GpuWiring& wiring)
-    : instance_id_(std::move(instance_id)), runtime_(runtime), mps_(mps), wiring_(wiring) {}
+                           ports::MpsControl& mps, ports::GpuWiring& wiring, ImageKeeper& images,
+                           std::function<void(const std::string&)> on_pull)
+    : instance_id_(std::move(instance_id)),
+      runtime_(runtime),
+      mps_(mps),
+      wiring_(wiring),
+      images_(images),
+      on_pull_(std::move(on_pull)) {}
 
 Status ActionRunner::run(const Action& action) {
   struct Runner {
@@ -21,6 +27,10 @@ Status ActionRunner::run(const Action& action) {
     Status operator()(const StartDaemon& a) { return self.mps_.start(a.gpu_uuid); }
     Status operator()(const ProbeDaemon& a) { return self.mps_.probe(a.gpu_uuid); }
     Status operator()(const StopDaemon& a) { return self.mps_.stop(a.gpu_uuid); }
+    Status operator()(const PullImage& a) {
+      return self.images_.ensure(
+          a.image, [&] { self.on_pull_(a.image); }, self.stop_pulls_.get_token());
+    }
     Status operator()(const CreateContainer& a) { return self.create(a); }
     Status operator()(const StartContainer& a) { return self.runtime_.start(a.runtime_id); }
     Status operator()(const StopContainer& a) {

@@ -32,11 +32,15 @@ struct DeadlineOf {
   TimeMs operator()(const StartDaemon&) const { return 120'000; }
   TimeMs operator()(const ProbeDaemon&) const { return 30'000; }
   TimeMs operator()(const StopDaemon&) const { return 120'000; }
+  TimeMs operator()(const PullImage&) const { return 7'500'000; }
   TimeMs operator()(const CreateContainer&) const { return 300'000; }
   TimeMs operator()(const StartContainer&) const { return 240'000; }
   TimeMs operator()(const StopContainer& a) const { return a.timeout_s * 1000 + 90'000; }
   TimeMs operator()(const RemoveContainer&) const { return 360'000; }
 };
+
+// The most that an action may wait for a thread; the ports' time limits begin after that.
+constexpr TimeMs kQueueMs = 60'000;
 
 // The engine is away or broken: nothing is known about the container.
 bool engine_trouble(ErrorCode code) {
@@ -120,12 +124,16 @@ AgentLogic::InFlight& AgentLogic::issue(Action action, TimeMs now_ms) {
   InFlight entry;
   entry.issued_seq = ++seq_;
   action.id = entry.issued_seq;
-  entry.deadline_ms = now_ms + std::visit(DeadlineOf{}, action.what);
+  const TimeMs limit_ms = std::visit(DeadlineOf{}, action.what);
+  entry.deadline_ms = now_ms + limit_ms;
+  action.start_by_ms = now_ms + std::min(kQueueMs, limit_ms / 4);
   std::visit(
       [&](const auto& what) {
         using What = std::decay_t<decltype(what)>;
         if constexpr (std::is_same_v<What, CreateContainer>) {
           entry.container_id = what.plan.container.id;
+        } else if constexpr (std::is_same_v<What, PullImage>) {
+          entry.image = what.image;
         } else if constexpr (requires { what.gpu_uuid; }) {
           entry.gpu_uuid = what.gpu_uuid;
         } else {
@@ -135,6 +143,7 @@ AgentLogic::InFlight& AgentLogic::issue(Action action, TimeMs now_ms) {
       action.what);
   if (!entry.container_id.empty()) busy_containers_[entry.container_id] = action.id;
   if (!entry.gpu_uuid.empty()) busy_gpus_[entry.gpu_uuid] = action.id;
+  if (!entry.image.empty()) busy_images_[entry.image] = action.id;
   entry.action = action;
   out_.push_back(std::move(action));
   return in_flight_[entry.issued_seq] = std::move(entry);
@@ -172,6 +181,10 @@ void AgentLogic::conclude(const InFlight& ended, const Status& status, TimeMs no
     busy_gpus_.erase(ended.gpu_uuid);
     return conclude_daemon(ended, status, now_ms);
   }
+  if (!ended.image.empty()) {
+    busy_images_.erase(ended.image);
+    return conclude_pull(ended, status, now_ms);
+  }
   busy_containers_.erase(ended.container_id);
   Memory& memory = memory_[ended.container_id];
   memory.settled_seq = ++seq_;
@@ -199,10 +212,14 @@ void AgentLogic::conclude_create(Memory& memory, const Status& status, TimeMs) {
   }
   // Most likely made by an earlier create whose answer was lost; then the next snapshot has it.
   if (error.code == ErrorCode::kConflict && ++memory.conflicts < kAttempts) return;
-  memory.failure = error.code == ErrorCode::kNotFound
-                       ? "CannotPullContainerError: " + error.message +
-                             "; cotenant does not pull images yet: bring it to this engine first"
-                       : "CannotCreateContainerError: " + error.message;
+  if (error.code == ErrorCode::kNotFound) {
+    // The image has gone since it was made available.
+    memory.image_ready = false;
+    if (++memory.missing_images < kAttempts) return;
+    memory.failure = "CannotPullContainerError: " + error.message;
+    return;
+  }
+  memory.failure = "CannotCreateContainerError: " + error.message;
 }
 
 void AgentLogic::conclude_start(Memory& memory, const Status& status, TimeMs) {
@@ -227,6 +244,7 @@ std::vector<Action> AgentLogic::step(TimeMs now_ms) {
   }
   measure_gpu_use(now_ms);
   fail_closed_gates(now_ms);
+  step_images(now_ms);
   for (const auto& [uuid, use] : use_) step_gpu(uuid, now_ms);
   for (const auto& [id, task] : desired_) step_task(task, now_ms);
   for (const std::size_t index : strays_) step_stray(containers_[index], now_ms);
@@ -383,7 +401,10 @@ void AgentLogic::step_task(const DesiredTask& task, TimeMs now_ms) {
     const bool unwanted_now = unwanted(container, task_ends);
     const ContainerState* state = find_state(container.id);
     if (state == nullptr) {
-      if (unwanted_now || awaits_daemon(task, container, now_ms)) continue;
+      if (unwanted_now || !memory_.at(container.id).image_ready ||
+          awaits_daemon(task, container, now_ms)) {
+        continue;
+      }
       if (!may_create(task, container)) continue;
       issue({0, CreateContainer{plan_container(task, container)}}, now_ms);
     } else if (state->phase == ContainerPhase::kRunning && unwanted_now) {
@@ -432,6 +453,7 @@ void AgentLogic::forget_gone() {
     for (const DesiredContainer& container : task.containers) known.insert(container.id);
   }
   for (const ContainerState& state : containers_) known.insert(label_of(state, kContainerLabel));
+  std::erase_if(pull_times_, [&](const auto& entry) { return !desired_.contains(entry.first); });
   std::erase_if(memory_, [&](const auto& entry) {
     return !known.contains(entry.first) && settled(entry.first);
   });
@@ -448,6 +470,10 @@ std::vector<core::TaskObservation> AgentLogic::observations() const {
   if (full_desired_) {
     for (const auto& [task_id, task] : desired_) {
       core::TaskObservation& seen = tasks[task_id];
+      if (const auto pull = pull_times_.find(task_id); pull != pull_times_.end()) {
+        seen.pull_started_at_ms = pull->second.started_at_ms;
+        seen.pull_stopped_at_ms = pull->second.stopped_at_ms;
+      }
       for (const DesiredContainer& container : task.containers) {
         const auto found = memory_.find(container.id);
         if (found != memory_.end()) {

@@ -7,6 +7,8 @@
 // all that is needed.
 //
 // Rules (docs/architecture.md, "The node"):
+//  * an image is made available once for all containers that wait for it, a few images at a time; a
+//    pull that fails is tried again, up to a bound;
 //  * all containers of a task are created before the first is started; they start when what they
 //    depend on permits it, and stop in the reverse order (start_order.h); a container is started
 //    once, and again only by its restart policy; an essential container that stopped or failed
@@ -65,11 +67,15 @@ class AgentLogic {
   void observe(std::uint64_t token, Snapshot snapshot);
 
   void finish(const ActionResult& result, base::TimeMs now_ms);
+  // A registry is being asked for the image of a PullImage that is in flight.
+  void note_pull_began(const std::string& image, base::TimeMs now_ms);
   // Actions to carry out; they count as in flight from now on. `now_ms` must not go back.
   std::vector<Action> step(base::TimeMs now_ms);
 
   // Whether an action is under way.
   bool busy() const { return !in_flight_.empty(); }
+  // The images that containers are to be created from or run from.
+  std::set<std::string> wanted_images() const;
 
   // Each desired task with all of its containers, as of the last step. Before a full desired state
   // has come: what the labels of the containers tell.
@@ -82,11 +88,13 @@ class AgentLogic {
     std::uint64_t issued_seq = 0;
     std::string container_id;        // of container actions
     std::string gpu_uuid;            // of daemon actions
+    std::string image;               // of pulls
     std::vector<std::string> gated;  // the containers whose gate this attempt counts for
   };
   // What is remembered of a container beyond the snapshot.
   struct Memory {
     core::ContainerObservation last;
+    bool image_ready = false;       // its image was made available
     std::string failure;            // it never runs (again), and why
     bool ran = false;               // or was asked to: when it is missing then, it is gone, not new
     std::uint64_t settled_seq = 0;  // a snapshot begun earlier is stale for it
@@ -97,6 +105,7 @@ class AgentLogic {
     base::TimeMs first_seen_stopped_ms = 0;
     int timeouts = 0;
     int conflicts = 0;
+    int missing_images = 0;  // creations that did not find the image after all
     int failed_removals = 0;
     Retry retry;
     HealthGate gate;
@@ -109,6 +118,16 @@ class AgentLogic {
     bool suspect = false;  // it runs and refused a probe: its server may need a start
     std::optional<base::TimeMs> idle_since_ms;
     Retry retry;
+  };
+  // An image that containers wait for.
+  struct Image {
+    int attempts = 0;
+    bool pulling = false;
+    Retry retry;
+  };
+  struct PullTimes {
+    base::TimeMs started_at_ms = 0;
+    base::TimeMs stopped_at_ms = 0;
   };
   // Who uses a GPU at this step.
   struct GpuUse {
@@ -124,6 +143,7 @@ class AgentLogic {
   void conclude(const InFlight& ended, const base::Status& status, base::TimeMs now_ms);
   void conclude_create(Memory& memory, const base::Status& status, base::TimeMs now_ms);
   void conclude_start(Memory& memory, const base::Status& status, base::TimeMs now_ms);
+  void conclude_pull(const InFlight& ended, const base::Status& status, base::TimeMs now_ms);
   void conclude_daemon(const InFlight& ended, const base::Status& status, base::TimeMs now_ms);
 
   void index_engine();
@@ -158,6 +178,10 @@ class AgentLogic {
   void step_stray(const ports::ContainerState& state, base::TimeMs now_ms);
   void forget_gone();
 
+  // agent_logic_image.cpp
+  bool awaits_image(const core::DesiredTask& task, const core::DesiredContainer& container) const;
+  void step_images(base::TimeMs now_ms);
+
   // agent_logic_gpu.cpp
   void measure_gpu_use(base::TimeMs now_ms);
   void measure_container(const core::DesiredTask& task, const core::DesiredContainer& container,
@@ -186,7 +210,10 @@ class AgentLogic {
   std::map<std::uint64_t, InFlight> in_flight_;
   std::map<std::string, std::uint64_t> busy_containers_;  // container id -> action id
   std::map<std::string, std::uint64_t> busy_gpus_;
+  std::map<std::string, std::uint64_t> busy_images_;
   std::map<std::string, Memory> memory_;  // by container id
+  std::map<std::string, Image> images_;
+  std::map<std::string, PullTimes> pull_times_;  // by task id
   std::map<std::string, Gpu> gpus_;
 
   // Of the step in progress.

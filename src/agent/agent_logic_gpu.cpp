@@ -133,7 +133,8 @@ bool AgentLogic::awaits_daemon(const DesiredTask& task, const DesiredContainer& 
                                TimeMs now_ms) const {
   return std::holds_alternative<core::SharedGpu>(container.definition.gpu) &&
          find_state(container.id) == nullptr && settled(container.id) &&
-         !unwanted(container, ending(task)) && memory_.at(container.id).retry.due(now_ms) &&
+         !unwanted(container, ending(task)) && memory_.at(container.id).image_ready &&
+         memory_.at(container.id).retry.due(now_ms) &&
          !std::all_of(container.gpu_uuids.begin(), container.gpu_uuids.end(),
                       [&](const std::string& uuid) { return daemon_usable(uuid); });
 }

@@ -35,6 +35,7 @@ using std::chrono::steady_clock;
 
 constexpr std::size_t kWorkers = 16;
 constexpr std::size_t kStoppers = 64;
+constexpr std::size_t kPullers = 5;  // what the logic asks for at once, and the clean-up
 constexpr milliseconds kWatchRetry{1000};
 
 // Wall time that never jumps: deadlines and back-offs must not, and the engine's times only have to
@@ -60,7 +61,11 @@ class Agent::Loop {
         ports_(ports),
         state_(std::move(state)),
         instance_id_(state_.instance_id()),
-        runner_(instance_id_, ports.runtime, ports.mps, ports.wiring),
+        images_(options_.images, options_.data_dir, ports.images, wall_clock_),
+        runner_(instance_id_, ports.runtime, ports.mps, ports.wiring, images_,
+                [this](const std::string& image) {
+                  events_->push([this, image] { logic_.note_pull_began(image, clock_.now_ms()); });
+                }),
         logic_(options_.logic),
         dialog_(logic_, options_.resend_after.count(), std::move(boot_id), options_.link.server),
         link_(options_.link, options_.connect, std::make_shared<LinkEvents>(*this, events_),
@@ -108,6 +113,7 @@ class Agent::Loop {
   void snapshot_taken(std::uint64_t token, Result<std::vector<ports::ContainerState>> containers,
                       std::vector<std::string> daemons);
   void dispatch(const Action& action);
+  void clean_up_images(TimeMs now_ms);
 
   const AgentOptions options_;
   const AgentPorts ports_;
@@ -115,6 +121,8 @@ class Agent::Loop {
   const std::string instance_id_;
   const LoopClock clock_;
   const std::shared_ptr<EventQueue> events_ = std::make_shared<EventQueue>();
+  const base::SystemClock wall_clock_;
+  ImageKeeper images_;
   ActionRunner runner_;
 
   // Link thread.
@@ -129,9 +137,11 @@ class Agent::Loop {
   bool look_again_ = true;
   bool snapshot_running_ = false;
   bool engine_away_ = false;
+  bool cleanup_running_ = false;
   bool link_started_ = false;
   milliseconds engine_retry_{0};
   TimeMs next_snapshot_ms_ = 0;
+  TimeMs next_cleanup_ms_ = 0;
 
   // The control plane has nothing reserved for what runs here: no hello before it is gone.
   std::atomic<bool> emptying_{false};
@@ -142,6 +152,7 @@ class Agent::Loop {
   bool stopped_ = false;
   WorkerPool workers_{kWorkers};
   WorkerPool stoppers_{kStoppers};
+  WorkerPool pullers_{kPullers};
   WorkerPool observer_{1};
   ServerLink link_;
   std::jthread watch_thread_;
@@ -168,7 +179,8 @@ bool Agent::Loop::stop(milliseconds grace) {
   if (watch_thread_.joinable()) watch_thread_.join();
   const auto until = steady_clock::now() + grace;
   bool calm = true;
-  for (WorkerPool* pool : {&observer_, &workers_, &stoppers_}) {
+  runner_.stop_pulls();
+  for (WorkerPool* pool : {&observer_, &workers_, &stoppers_, &pullers_}) {
     const auto left = until - steady_clock::now();
     calm = pool->shut_down(
                std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(left))) &&
@@ -183,6 +195,7 @@ void Agent::Loop::run() {
     const TimeMs now_ms = clock_.now_ms();
     for (const Action& action : logic_.step(now_ms)) dispatch(action);
     dialog_.report(now_ms);
+    clean_up_images(now_ms);
     if (!snapshot_running_ && (now_ms >= next_snapshot_ms_ || (look_again_ && !engine_away_))) {
       take_snapshot(now_ms);
     }
@@ -240,12 +253,17 @@ void Agent::Loop::snapshot_taken(std::uint64_t token,
 
 void Agent::Loop::dispatch(const Action& action) {
   log::debug("agent: {}", describe(action));
-  WorkerPool& pool = std::holds_alternative<StopContainer>(action.what) ? stoppers_ : workers_;
-  pool.post([this, action] {
-    const Status status = runner_.run(action);
+  const bool is_pull = std::holds_alternative<PullImage>(action.what);
+  const bool is_stop = std::holds_alternative<StopContainer>(action.what);
+  WorkerPool& pool = is_pull ? pullers_ : is_stop ? stoppers_ : workers_;
+  pool.post([this, action, is_pull] {
+    const bool too_late = clock_.now_ms() > action.start_by_ms;
+    const Status status =
+        too_late ? fail(ErrorCode::kTimeout, "waited too long for a free thread; not begun")
+                 : runner_.run(action);
     if (!status) {
       log::warn("agent: {}: {}", describe(action), status.error().message);
-    } else if (!std::holds_alternative<ProbeDaemon>(action.what)) {
+    } else if (!is_pull && !std::holds_alternative<ProbeDaemon>(action.what)) {
       log::info("agent: {}: done", describe(action));
     }
     events_->push([this, result = ActionResult{action.id, status}] {
@@ -349,6 +367,18 @@ void Agent::Loop::received(std::int64_t epoch, const Result<codec::ServerMessage
 void Agent::Loop::closed(std::int64_t epoch, const std::string& reason) {
   if (!dialog_.closed(epoch)) return;
   log::warn("agent: the connection to {} has ended: {}", options_.link.server, reason);
+}
+
+void Agent::Loop::clean_up_images(TimeMs now_ms) {
+  if (next_cleanup_ms_ == 0) next_cleanup_ms_ = now_ms + options_.images.cleanup.interval_ms;
+  // Before the control plane has been heard, nobody knows what is wanted.
+  if (now_ms < next_cleanup_ms_ || !dialog_.synced() || cleanup_running_) return;
+  next_cleanup_ms_ = now_ms + options_.images.cleanup.interval_ms;
+  cleanup_running_ = true;
+  pullers_.post([this, wanted = logic_.wanted_images()] {
+    images_.clean_up(wanted);
+    events_->push([this] { cleanup_running_ = false; });
+  });
 }
 
 Agent::Agent(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}

@@ -2,8 +2,8 @@
 // talks to the control plane.
 //
 // Threads: one loop thread owns logic and reports; blocking calls of the ports run on bounded pools
-// (one of their own for container stops, which take as long as the container likes); one thread
-// watches the engine; one makes the connection. start() and stop() from one thread. The ports and
+// (of their own for container stops, which take as long as the container likes, and for images,
+// which take as long as a registry likes); one thread watches the engine; one makes the connection. start() and stop() from one thread. The ports and
 // what `connect` uses must outlive the Agent. Containers and daemons outlive it: stop() leaves them
 // as they are, and a new Agent with the same data folder takes them over.
 #pragma once
@@ -14,11 +14,13 @@
 #include <string>
 
 #include "agent/agent_logic.h"
+#include "agent/image_keeper.h"
 #include "agent/server_link.h"
 #include "base/result.h"
 #include "ports/container_runtime.h"
 #include "ports/gpu_driver.h"
 #include "ports/gpu_wiring.h"
+#include "ports/image_store.h"
 #include "ports/mps_control.h"
 
 namespace cotenant::agent {
@@ -34,6 +36,7 @@ struct AgentOptions {
       "nvidia-cuda-mps-control";  // sharing is offered where it is there
 
   LogicOptions logic;
+  ImageOptions images;
   std::chrono::milliseconds list_interval{5000};  // besides after each event
   std::chrono::milliseconds tick{250};
   std::chrono::milliseconds engine_retry_max{10000};
@@ -42,6 +45,7 @@ struct AgentOptions {
 
 struct AgentPorts {
   ports::ContainerRuntime& runtime;
+  ports::ImageStore& images;
   ports::GpuDriver& driver;
   ports::MpsControl& mps;
   ports::GpuWiring& wiring;

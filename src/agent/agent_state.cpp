@@ -16,6 +16,8 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/image_keeper.h"
+#include "base/durable_file.h"
 #include "codec/json.h"
 
 namespace cotenant::agent {
@@ -40,27 +42,6 @@ bool is_instance_id(std::string_view text) {
   return text.size() == 32 && std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
          });
-}
-
-Status write_durably(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return io_error("write", path, errno);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (::fsync(fd) != 0) return io_error("sync", path, errno);
-  return {};
-}
-
-Status sync_folder(const std::string& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return io_error("open folder", folder, errno);
-  const int result = ::fsync(fd);
-  const int error = errno;
-  ::close(fd);
-  if (result != 0) return io_error("sync folder", folder, error);
-  return {};
 }
 
 Result<int> lock_folder(const std::string& folder) {
@@ -133,7 +114,8 @@ Result<std::optional<std::string>> AgentState::read_instance_id(const std::strin
 }
 
 std::vector<std::string> AgentState::file_names() {
-  return {kFileName, std::string(kFileName) + ".new", kLockName};
+  return {kFileName, std::string(kFileName) + ".new", kLockName, ImageKeeper::kFileName,
+          std::string(ImageKeeper::kFileName) + ".new"};
 }
 
 Result<AgentState> AgentState::open(const std::string& data_dir, base::Prng& prng) {
@@ -183,18 +165,10 @@ Result<std::int64_t> AgentState::next_epoch() {
 }
 
 Status AgentState::write(std::int64_t epoch) const {
-  const std::string path = folder_ + "/" + kFileName;
-  const std::string temporary = path + ".new";
-  const std::string text =
+  return base::replace_file(
+      folder_ + "/" + kFileName,
       Json::object({{"format", kFormat}, {"instanceId", instance_id_}, {"epoch", epoch}})
-          .dump_pretty();
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return io_error("open", temporary, errno);
-  Status written = write_durably(fd, text, temporary);
-  ::close(fd);
-  if (!written) return written;
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return io_error("replace", path, errno);
-  return sync_folder(folder_);
+          .dump_pretty());
 }
 
 Result<std::string> read_boot_id() {

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cli/client_verbs.h"
 #include "cli/exit_code.h"
+#include "cli/image_options.h"
 #include "cli/node_verbs.h"
 #include "cli/version.h"
 
@@ -87,6 +88,7 @@ void add_agent_options(CLI::App* verb, NodeOptions& options) {
       ->capture_default_str();
   verb->add_option("--cdi-dir", options.cdi_dir, "where the CDI spec of the GPUs lies")
       ->capture_default_str();
+  add_image_options(verb, options);
 }
 
 void add_folder_options(CLI::App* verb, NodeOptions& options) {

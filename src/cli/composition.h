@@ -11,6 +11,7 @@
 #include "ports/container_runtime.h"
 #include "ports/gpu_driver.h"
 #include "ports/gpu_wiring.h"
+#include "ports/image_store.h"
 #include "ports/mps_control.h"
 #include "ports/store.h"
 
@@ -22,12 +23,17 @@ struct MpsOptions {
   std::map<std::string, std::string> environment;
 };
 
+// What one engine does for us.
+struct EngineAdapters {
+  std::unique_ptr<ports::ContainerRuntime> runtime;
+  std::unique_ptr<ports::ImageStore> images;
+};
+
 struct Composition {
   std::function<base::Result<std::unique_ptr<ports::Store>>(const std::string& data_dir)>
       open_store;
-  std::function<base::Result<std::unique_ptr<ports::ContainerRuntime>>(
-      const std::string& docker_host)>
-      make_runtime;
+  // A container engine.
+  std::function<base::Result<EngineAdapters>(const std::string& docker_host)> make_engine;
   std::function<std::unique_ptr<ports::GpuDriver>(const std::string& nvml_library)> make_gpu_driver;
   std::function<std::unique_ptr<ports::GpuWiring>(const std::string& cdi_dir)> make_gpu_wiring;
   std::function<std::unique_ptr<ports::MpsControl>(const MpsOptions& options)> make_mps_control;

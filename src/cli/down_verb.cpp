@@ -96,14 +96,14 @@ base::Status remove_containers(const Installation& installation, const std::stri
     return base::fail(error.code, fmt::format("{} (engine {}; --docker-host names another)",
                                               error.message, installation.docker_host));
   };
-  auto runtime = composition.make_runtime(installation.docker_host);
-  if (!runtime) return engine_error(runtime.error());
-  auto containers = (*runtime)->list(agent::kInstanceLabel, instance_id);
+  auto engine = composition.make_engine(installation.docker_host);
+  if (!engine) return engine_error(engine.error());
+  auto containers = engine->runtime->list(agent::kInstanceLabel, instance_id);
   if (!containers) return engine_error(containers.error());
   for (const ports::ContainerState& container : *containers) {
     // The agent's own rule: a container without the other labels is not ours.
     if (container.labels.count(agent::kContainerLabel) == 0) continue;
-    if (auto status = remove_container(**runtime, container); !status) {
+    if (auto status = remove_container(*engine->runtime, container); !status) {
       return engine_error(status.error());
     }
     fmt::print("removed container {}\n", container.name);

@@ -78,7 +78,7 @@ void raise_file_limit() {
 // The agent half: its ports, its connection and its loop, in the order in which they depend on each
 // other.
 struct AgentHalf {
-  std::unique_ptr<ports::ContainerRuntime> runtime;
+  EngineAdapters engine;
   std::unique_ptr<ports::GpuDriver> driver;
   std::unique_ptr<ports::GpuWiring> wiring;
   std::unique_ptr<ports::MpsControl> mps;
@@ -86,13 +86,25 @@ struct AgentHalf {
   std::unique_ptr<agent::Agent> agent;
 };
 
+agent::ImageOptions image_options(const NodeOptions& options) {
+  agent::ImageOptions images;
+  images.behavior =
+      agent::parse_pull_behavior(options.image_pull).value_or(agent::PullBehavior::kDefault);
+  images.registry_config = options.registry_config;
+  images.cleanup.enabled = options.image_cleanup;
+  images.cleanup.interval_ms = options.image_cleanup_interval_s * 1000;
+  images.cleanup.minimum_age_ms = options.image_cleanup_age_s * 1000;
+  images.cleanup.images_per_cycle = options.image_cleanup_count;
+  return images;
+}
+
 base::Result<AgentHalf> start_agent(const NodeOptions& options, const Installation& installation,
                                     const std::string& server_url, std::optional<int> api_port,
                                     const Composition& composition) {
   AgentHalf half;
-  auto runtime = composition.make_runtime(installation.docker_host);
-  if (!runtime) return base::fail(runtime.error());
-  half.runtime = std::move(*runtime);
+  auto engine = composition.make_engine(installation.docker_host);
+  if (!engine) return base::fail(engine.error());
+  half.engine = std::move(*engine);
   half.driver = composition.make_gpu_driver(installation.nvml_library);
   half.wiring = composition.make_gpu_wiring(installation.cdi_dir);
   half.mps = composition.make_mps_control(mps_options(installation));
@@ -113,8 +125,11 @@ base::Result<AgentHalf> start_agent(const NodeOptions& options, const Installati
   agent_options.agent_version = kVersion;
   agent_options.api_port = api_port;
   agent_options.mps_control_binary = installation.mps_control;
-  auto agent = agent::Agent::create(std::move(agent_options),
-                                    {*half.runtime, *half.driver, *half.mps, *half.wiring});
+  agent_options.logic.cleanup_wait_ms = options.task_cleanup_wait_s * 1000;
+  agent_options.images = image_options(options);
+  auto agent = agent::Agent::create(
+      std::move(agent_options),
+      {*half.engine.runtime, *half.engine.images, *half.driver, *half.mps, *half.wiring});
   if (!agent) return base::fail(agent.error());
   half.agent = std::move(*agent);
   auto shown =

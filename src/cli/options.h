@@ -1,6 +1,7 @@
 // The command line's options, with their defaults.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,6 +29,13 @@ struct NodeOptions {
   std::string nvml_library = "libnvidia-ml.so.1";
   std::string mps_control = "nvidia-cuda-mps-control";
   std::string cdi_dir = "/etc/cdi";
+  std::string image_pull = "default";
+  std::string registry_config;  // of `docker login`; empty: no credentials
+  bool image_cleanup = true;
+  std::int64_t image_cleanup_interval_s = 30 * 60;
+  std::int64_t image_cleanup_age_s = 60 * 60;
+  std::size_t image_cleanup_count = 5;
+  std::int64_t task_cleanup_wait_s = 60 * 60;
 };
 
 struct ClientOptions {

@@ -62,6 +62,8 @@ Json observations_json(const std::vector<core::TaskObservation>& tasks) {
     Json json = Json::object();
     json.set("taskId", task.task_id);
     json.set("containers", std::move(containers));
+    set_number(json, "pullStartedAtMs", task.pull_started_at_ms);
+    set_number(json, "pullStoppedAtMs", task.pull_stopped_at_ms);
     array.push(std::move(json));
   }
   return array;
@@ -181,18 +183,20 @@ core::ContainerObservation read_container_observation(JsonReader reader) {
 
 std::vector<core::TaskObservation> read_observations(JsonReader& frame, std::string_view member) {
   std::vector<core::TaskObservation> tasks;
-  frame.each(member, true, JsonReader::kManyElements,
-             [&](const Json& element, const std::string& path) {
-               JsonReader reader(element, path, frame.error());
-               core::TaskObservation task;
-               task.task_id = reader.name("taskId");
-               reader.each("containers", true, limits::kContainersPerTask,
-                           [&](const Json& part, const std::string& at) {
-                             task.containers.push_back(
-                                 read_container_observation(JsonReader(part, at, frame.error())));
-                           });
-               tasks.push_back(std::move(task));
-             });
+  frame.each(
+      member, true, JsonReader::kManyElements, [&](const Json& element, const std::string& path) {
+        JsonReader reader(element, path, frame.error());
+        core::TaskObservation task;
+        task.task_id = reader.name("taskId");
+        reader.each("containers", true, limits::kContainersPerTask,
+                    [&](const Json& part, const std::string& at) {
+                      task.containers.push_back(
+                          read_container_observation(JsonReader(part, at, frame.error())));
+                    });
+        task.pull_started_at_ms = reader.number("pullStartedAtMs", false, 0, kInt64Max).value_or(0);
+        task.pull_stopped_at_ms = reader.number("pullStoppedAtMs", false, 0, kInt64Max).value_or(0);
+        tasks.push_back(std::move(task));
+      });
   return tasks;
 }
 

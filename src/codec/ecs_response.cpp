@@ -224,6 +224,8 @@ Json encode_task(const base::ArnFormat& arns, const core::Task& task,
     json.set("stopCode", core::to_string(task.stop_code));
     json.set("stoppedReason", task.stopped_reason);
   }
+  set_timestamp(json, "pullStartedAt", task.pull_started_at_ms);
+  set_timestamp(json, "pullStoppedAt", task.pull_stopped_at_ms);
   set_timestamp(json, "startedAt", task.started_at_ms);
   set_timestamp(json, "stoppingAt", task.stopping_at_ms);
   set_timestamp(json, "executionStoppedAt", task.execution_stopped_at_ms);

@@ -107,6 +107,8 @@ Json encode_task(const core::Task& task) {
       .set("stoppedReason", task.stopped_reason)
       .set("version", task.version)
       .set("createdAt", task.created_at_ms)
+      .set("pullStartedAt", task.pull_started_at_ms)
+      .set("pullStoppedAt", task.pull_stopped_at_ms)
       .set("startedAt", task.started_at_ms)
       .set("stoppingAt", task.stopping_at_ms)
       .set("executionStoppedAt", task.execution_stopped_at_ms)
@@ -244,6 +246,8 @@ NamedRecord decode_task(const Json& json, core::State& state) {
   task.stopped_reason = json.string_or("stoppedReason", "");
   task.version = json.integer_or("version", 1);
   task.created_at_ms = json.integer_or("createdAt", 0);
+  task.pull_started_at_ms = json.integer_or("pullStartedAt", 0);
+  task.pull_stopped_at_ms = json.integer_or("pullStoppedAt", 0);
   task.started_at_ms = json.integer_or("startedAt", 0);
   task.stopping_at_ms = json.integer_or("stoppingAt", 0);
   task.execution_stopped_at_ms = json.integer_or("executionStoppedAt", 0);

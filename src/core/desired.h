@@ -48,6 +48,9 @@ struct ContainerObservation {
 struct TaskObservation {
   std::string task_id;
   std::vector<ContainerObservation> containers;
+  // Of the images that a registry was asked for; 0: not (yet).
+  base::TimeMs pull_started_at_ms = 0;
+  base::TimeMs pull_stopped_at_ms = 0;
   friend bool operator==(const TaskObservation&, const TaskObservation&) = default;
 };
 

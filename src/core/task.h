@@ -79,6 +79,8 @@ struct Task {
   std::int64_t version = 1;
 
   base::TimeMs created_at_ms = 0;
+  base::TimeMs pull_started_at_ms = 0;       // 0: no registry was asked for an image (yet)
+  base::TimeMs pull_stopped_at_ms = 0;       // 0: not yet
   base::TimeMs started_at_ms = 0;            // 0: not yet
   base::TimeMs stopping_at_ms = 0;           // 0: not yet
   base::TimeMs execution_stopped_at_ms = 0;  // 0: not yet

@@ -183,6 +183,18 @@ bool observe_container(TaskContainer& container, const ContainerObservation& see
   return changed;
 }
 
+// The first pull's begin and the last one's end; an agent that was restarted knows neither.
+bool observe_pull(Task& task, const TaskObservation& seen) {
+  const base::TimeMs started_ms =
+      task.pull_started_at_ms != 0 ? task.pull_started_at_ms : seen.pull_started_at_ms;
+  const base::TimeMs stopped_ms = std::max(task.pull_stopped_at_ms, seen.pull_stopped_at_ms);
+  const bool changed =
+      started_ms != task.pull_started_at_ms || stopped_ms != task.pull_stopped_at_ms;
+  task.pull_started_at_ms = started_ms;
+  task.pull_stopped_at_ms = stopped_ms;
+  return changed;
+}
+
 // An essential container that has stopped ends its task.
 void end_if_essential_stopped(Task& task, const TaskDefinition& definition, base::TimeMs now_ms) {
   for (const TaskContainer& container : task.containers) {
@@ -393,6 +405,7 @@ Result<Outcome> observe_tasks(State& state, const ObserveTasks& command, const C
         hold_ports(state, task);
       }
     }
+    changed = observe_pull(task, observation) || changed;
     end_if_essential_stopped(task, *definition_of(state, task), context.now_ms);
     settle(state, task, context.now_ms);
 

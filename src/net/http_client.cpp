@@ -49,6 +49,7 @@ class Call {
 
   base::Result<ports::HttpResponse> read_response();
   base::Status read_stream(const std::function<void(std::string_view)>& on_data);
+  base::Result<ports::HttpResponse> receive(const std::function<void(std::string_view)>& on_data);
 
   tl::unexpected<base::Error> fail(base::ErrorCode code, std::string_view why) const {
     return base::fail(
@@ -59,7 +60,7 @@ class Call {
 
  private:
   Request make_message() const;
-  base::Status refused_stream(http::response_parser<http::buffer_body>& parser);
+  std::string refusal_text(http::response_parser<http::buffer_body>& parser);
   // Reads what is there, at most `piece`'s size; false at the end of the body.
   base::Result<bool> read_piece(http::response_parser<http::buffer_body>& parser,
                                 std::array<char, kStreamChunkBytes>& piece, std::size_t& size);
@@ -190,7 +191,7 @@ base::Result<bool> Call::read_piece(http::response_parser<http::buffer_body>& pa
   return true;
 }
 
-base::Status Call::refused_stream(http::response_parser<http::buffer_body>& parser) {
+std::string Call::refusal_text(http::response_parser<http::buffer_body>& parser) {
   std::string text;
   std::array<char, kStreamChunkBytes> piece{};
   std::size_t size = 0;
@@ -201,22 +202,35 @@ base::Status Call::refused_stream(http::response_parser<http::buffer_body>& pars
     if (!more || !*more) break;  // the status matters, the text is a help
   }
   text.resize(std::min(text.size(), kErrorTextBytes));
-  return fail(base::ErrorCode::kProtocol,
-              fmt::format("answered {}: {}", parser.get().result_int(), text));
+  return text;
 }
 
-base::Status Call::read_stream(const std::function<void(std::string_view)>& on_data) {
+base::Result<ports::HttpResponse> Call::receive(
+    const std::function<void(std::string_view)>& on_data) {
   std::optional<http::response_parser<http::buffer_body>> parser;
-  if (auto read = read_header(parser); !read) return read;
-  if (parser->get().result_int() != 200) return refused_stream(*parser);
+  if (auto read = read_header(parser); !read) return base::fail(std::move(read).error());
+  ports::HttpResponse response;
+  response.status = static_cast<int>(parser->get().result_int());
+  if (response.status != 200) {
+    response.body = refusal_text(*parser);
+    return response;
+  }
   std::array<char, kStreamChunkBytes> piece{};
   for (;;) {
     std::size_t size = 0;
     const base::Result<bool> more = read_piece(*parser, piece, size);
     if (size > 0 && !io_.stopped()) on_data(std::string_view(piece.data(), size));
     if (!more) return base::fail(more.error());
-    if (!*more) return {};
+    if (!*more) return response;
   }
+}
+
+base::Status Call::read_stream(const std::function<void(std::string_view)>& on_data) {
+  const base::Result<ports::HttpResponse> response = receive(on_data);
+  if (!response) return base::fail(response.error());
+  if (response->status == 200) return {};
+  return fail(base::ErrorCode::kProtocol,
+              fmt::format("answered {}: {}", response->status, response->body));
 }
 
 class Client final : public ports::HttpClient {
@@ -247,6 +261,20 @@ class Client final : public ports::HttpClient {
       if (outcome) outcome = call.read_stream(on_data);
       if (call.io().stopped()) return {};
       return outcome;
+    } catch (const std::exception& error) {
+      return base::fail(base::ErrorCode::kIo, fmt::format("{}: {}", endpoint_.text, error.what()));
+    }
+  }
+
+  base::Result<ports::HttpResponse> receive(const ports::HttpRequest& request,
+                                            const std::function<void(std::string_view)>& on_data,
+                                            std::stop_token stop) const override {
+    try {
+      Call call(endpoint_, options_, request, std::move(stop));
+      call.io().set_deadline(SteadyClock::now() + options_.connect_timeout);
+      if (auto opened = call.open(); !opened) return base::fail(std::move(opened).error());
+      call.io().set_deadline({});
+      return call.receive(on_data);
     } catch (const std::exception& error) {
       return base::fail(base::ErrorCode::kIo, fmt::format("{}: {}", endpoint_.text, error.what()));
     }

@@ -45,6 +45,12 @@ class HttpClient {
   virtual base::Status stream(const HttpRequest& request,
                               const std::function<void(std::string_view)>& on_data,
                               std::stop_token stop) const = 0;
+  // For a long answer with an end: a 200's body goes to `on_data` piece by piece, and the response
+  // comes back without it; another status comes back with its body (its beginning). Requested stop:
+  // kUnavailable.
+  virtual base::Result<HttpResponse> receive(const HttpRequest& request,
+                                             const std::function<void(std::string_view)>& on_data,
+                                             std::stop_token stop) const = 0;
 };
 
 }  // namespace cotenant::ports

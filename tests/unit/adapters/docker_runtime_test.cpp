@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "scripted_client.h"
+
 namespace cotenant::adapters {
 namespace {
 
@@ -23,54 +25,6 @@ constexpr const char* kVersion =
     R"({"Version":"20.10.24","ApiVersion":"1.41","MinAPIVersion":"1.12"})";
 constexpr const char* kNewVersion =
     R"({"Version":"28.0","ApiVersion":"1.48","MinAPIVersion":"1.24"})";
-
-// Answers "METHOD target" from a queue, the last one again and again.
-class ScriptedClient final : public ports::HttpClient {
- public:
-  using Answer = base::Result<ports::HttpResponse>;
-
-  ScriptedClient& on(const std::string& call, int status, std::string body) {
-    answers_[call].push_back(ports::HttpResponse{status, {}, std::move(body)});
-    return *this;
-  }
-  ScriptedClient& on(const std::string& call, ErrorCode code) {
-    answers_[call].push_back(base::fail(code, "scripted"));
-    return *this;
-  }
-
-  Answer send(const ports::HttpRequest& request, milliseconds timeout) const override {
-    const std::string call = request.method + " " + request.target;
-    calls.push_back(call);
-    bodies.push_back(request.body);
-    timeouts.push_back(timeout);
-    auto& queue = answers_[call];
-    if (queue.empty()) return base::fail(ErrorCode::kIo, "no answer scripted for " + call);
-    Answer answer = queue.front();
-    if (queue.size() > 1) queue.pop_front();
-    return answer;
-  }
-
-  base::Status stream(const ports::HttpRequest& request,
-                      const std::function<void(std::string_view)>& on_data,
-                      std::stop_token) const override {
-    calls.push_back(request.method + " " + request.target);
-    for (const std::string& piece : pieces) on_data(piece);
-    return stream_result;
-  }
-
-  std::size_t count(const std::string& call) const {
-    return static_cast<std::size_t>(std::count(calls.begin(), calls.end(), call));
-  }
-
-  std::vector<std::string> pieces;
-  base::Status stream_result;
-  mutable std::vector<std::string> calls;
-  mutable std::vector<std::string> bodies;
-  mutable std::vector<milliseconds> timeouts;
-
- private:
-  mutable std::map<std::string, std::deque<Answer>> answers_;
-};
 
 class DockerRuntimeTest : public testing::Test {
  protected:
@@ -188,7 +142,7 @@ TEST_F(DockerRuntimeTest, CreateSendsTheSpecAndReturnsTheId) {
   EXPECT_EQ(odd.error().code, ErrorCode::kProtocol);
 }
 
-TEST_F(DockerRuntimeTest, ListInspectsARunningContainerOnce) {
+TEST_F(DockerRuntimeTest, ListInspectsAContainerOnce) {
   client_
       ->on(kList, 200, "[" + list_entry("run", "running") + "," + list_entry("out", "exited") + "]")
       .on("GET /v1.41/containers/run/json", 200,
@@ -206,7 +160,7 @@ TEST_F(DockerRuntimeTest, ListInspectsARunningContainerOnce) {
     EXPECT_EQ((*got)[1].exit_code, 3);
   }
   EXPECT_EQ(client_->count("GET /v1.41/containers/run/json"), 1U);
-  EXPECT_EQ(client_->count("GET /v1.41/containers/out/json"), 3U);
+  EXPECT_EQ(client_->count("GET /v1.41/containers/out/json"), 1U);
   EXPECT_EQ(client_->count("GET /v1.41/images/sha256%3Ai/json"), 1U);
 }
 
@@ -248,14 +202,40 @@ TEST_F(DockerRuntimeTest, ListLeavesOutWhatIsRemovedMeanwhile) {
   EXPECT_EQ((*got)[0].id, "b");
 }
 
+TEST_F(DockerRuntimeTest, OneThatCannotBeInspectedDoesNotHideTheOthers) {
+  client_
+      ->on(
+          kList, 200,
+          "[" + list_entry("slow", "running") + "," + list_entry("odd", "exited") + "," +
+              R"({"Id":"bad","Names":["/bad"],"State":"exited","Status":"Exited (137) 2 days ago"})" +
+              "," + list_entry("good", "running") + "]")
+      .on("GET /v1.41/containers/slow/json", ErrorCode::kTimeout)
+      .on("GET /v1.41/containers/odd/json", 500, R"({"message":"disk"})")
+      .on("GET /v1.41/containers/bad/json", 200, "{}")
+      .on("GET /v1.41/containers/good/json", 200,
+          inspected("good", "running", "2026-12-01T11:51:15Z"))
+      .on("GET /v1.41/images/sha256%3Ai/json", 200, "{}");
+  for (int poll = 0; poll < 2; ++poll) {
+    const auto got = runtime_.list("k", "v");
+    ASSERT_TRUE(got) << got.error().message;
+    ASSERT_EQ(got->size(), 4U);
+    EXPECT_EQ((*got)[0].phase, ContainerPhase::kRunning);
+    EXPECT_EQ((*got)[1].phase, ContainerPhase::kStopped);
+    EXPECT_EQ((*got)[1].exit_code, std::nullopt);
+    EXPECT_EQ((*got)[2].exit_code, 137);
+    EXPECT_EQ((*got)[3].started_at_ms, 1796125875000);
+  }
+  EXPECT_EQ(client_->count("GET /v1.41/containers/slow/json"), 1U) << "it took its time-out once";
+}
+
 TEST_F(DockerRuntimeTest, ListFailsRatherThanLeaveOutWhatItCannotSee) {
   client_->on(kList, 200, "[" + list_entry("a", "exited") + "]")
       .on(kList, 200, "{}")
       .on(kList, 200, "[")
       .on(kList, ErrorCode::kTimeout)
-      .on("GET /v1.41/containers/a/json", 500, R"({"message":"disk"})");
+      .on("GET /v1.41/containers/a/json", ErrorCode::kIo);
   for (const ErrorCode want :
-       {ErrorCode::kClient, ErrorCode::kProtocol, ErrorCode::kProtocol, ErrorCode::kTimeout}) {
+       {ErrorCode::kUnavailable, ErrorCode::kProtocol, ErrorCode::kProtocol, ErrorCode::kTimeout}) {
     const auto got = runtime_.list("k", "v");
     ASSERT_FALSE(got);
     EXPECT_EQ(got.error().code, want) << got.error().message;

@@ -27,6 +27,8 @@ class LogicWorld {
 
   std::map<std::string, Entry> entries;  // by runtime id
   std::set<std::string> daemons;
+  std::set<std::string> images;
+  std::map<std::string, base::Error> image_errors;  // what pulls of an image end with
   std::map<std::string, int> last_good_probe;  // GPU -> `events` when it succeeded
   std::vector<std::string> violations;
   base::TimeMs now_ms = 1'000'000;
@@ -63,7 +65,17 @@ class LogicWorld {
     daemons.erase(a.gpu_uuid);
     return {};
   }
+  base::Status apply(const PullImage& a) {
+    if (const auto error = image_errors.find(a.image); error != image_errors.end()) {
+      return base::fail(error->second);
+    }
+    images.insert(a.image);
+    return {};
+  }
   base::Status apply(const CreateContainer& a) {
+    if (!images.contains(a.plan.container.definition.image)) {
+      return base::fail(Error::kNotFound, "no such image");
+    }
     const std::string& id = a.plan.container.id;
     for (const auto& [runtime_id, entry] : entries) {
       if (entry.plan.container.id == id) return base::fail(Error::kConflict, "name taken");
