@@ -36,6 +36,7 @@ test|npm|npm|fetches the AWS SDK for them
 test|prometheus|promtool|checks the metrics
 test|python3-boto3|fn:has_boto3|the AWS SDK for Python, for the end-to-end tests
 test|awscli|fn:has_awscli|the AWS CLI, for the end-to-end tests
+test|docker-registry|docker-registry|the registry of the image tests
 format|clang-format|clang-format|make format, make lint
 bench|libbenchmark-dev|dpkg|times small functions
 '

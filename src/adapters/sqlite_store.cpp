@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "adapters/file_lock.h"
+#include "base/file_lock.h"
 #include "base/unique_fd.h"
 
 namespace cotenant::adapters {
@@ -146,7 +146,7 @@ base::Status make_file(const std::string& path, const std::string& folder) {
 }  // namespace
 
 struct SqliteStore::Impl {
-  Impl(std::string database_path, FileLock file_lock)
+  Impl(std::string database_path, base::FileLock file_lock)
       : path(std::move(database_path)), lock(std::move(file_lock)) {}
 
   base::Status connect(const SqliteStoreOptions& options);
@@ -163,8 +163,8 @@ struct SqliteStore::Impl {
   base::Error fail_for_good(std::string message);
 
   const std::string path;
-  FileLock lock;      // outlives the connection: members go in reverse order
-  Database database;  // outlives the statements
+  base::FileLock lock;  // outlives the connection: members go in reverse order
+  Database database;    // outlives the statements
   Statement upsert;
   Statement remove;
   Statement select_revision;
@@ -332,7 +332,7 @@ base::Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::string& 
   std::string folder = std::filesystem::path(path).parent_path();
   if (folder.empty()) folder = ".";
   if (auto status = make_folder(folder); !status) return base::fail(status.error());
-  auto lock = FileLock::acquire(path + ".lock");
+  auto lock = base::FileLock::acquire(path + ".lock");
   if (!lock) {
     const char* remedy =
         lock.error().code == ErrorCode::kConflict

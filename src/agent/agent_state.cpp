@@ -1,13 +1,9 @@
 #include "agent/agent_state.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -44,18 +40,15 @@ bool is_instance_id(std::string_view text) {
          });
 }
 
-Result<int> lock_folder(const std::string& folder) {
-  const std::string path = folder + "/" + kLockName;
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) return io_error("open", path, errno);
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
-  const int error = errno;
-  ::close(fd);
-  if (error != EWOULDBLOCK) return io_error("lock", path, error);
-  return fail(ErrorCode::kConflict,
-              fmt::format("{}: another agent runs with this data folder; stop it, or give this one "
-                          "another --data-dir",
-                          folder));
+Result<base::FileLock> lock_folder(const std::string& folder) {
+  Result<base::FileLock> lock = base::FileLock::acquire(folder + "/" + kLockName);
+  if (lock) return lock;
+  if (lock.error().code != ErrorCode::kConflict) return fail(ErrorCode::kIo, lock.error().message);
+  return fail(
+      ErrorCode::kConflict,
+      fmt::format("{}: another agent runs with this data folder ({}); stop it, or give this "
+                  "one another --data-dir",
+                  folder, lock.error().message));
 }
 
 struct Identity {
@@ -122,11 +115,9 @@ Result<AgentState> AgentState::open(const std::string& data_dir, base::Prng& prn
   std::error_code error;
   if (std::filesystem::create_directories(data_dir, error)) ::chmod(data_dir.c_str(), 0700);
   if (error) return io_error("make folder", data_dir, error.value());
-  AgentState state;
-  state.folder_ = data_dir;
-  const Result<int> lock = lock_folder(data_dir);
+  Result<base::FileLock> lock = lock_folder(data_dir);
   if (!lock) return fail(lock.error());
-  state.lock_fd_ = *lock;
+  AgentState state(data_dir, std::move(*lock));
 
   const std::string path = state.folder_ + "/" + kFileName;
   if (!std::filesystem::exists(path, error) && !error) {
@@ -137,30 +128,15 @@ Result<AgentState> AgentState::open(const std::string& data_dir, base::Prng& prn
   Result<Identity> identity = read_identity(path);
   if (!identity) return fail(identity.error());
   state.instance_id_ = std::move(identity->instance_id);
-  state.epoch_ = identity->epoch;
+  state.epoch_ = state.reserved_ = identity->epoch;
   return state;
 }
 
-AgentState::~AgentState() {
-  if (lock_fd_ >= 0) ::close(lock_fd_);
-}
-
-AgentState::AgentState(AgentState&& other) noexcept
-    : folder_(std::move(other.folder_)),
-      instance_id_(std::move(other.instance_id_)),
-      epoch_(other.epoch_),
-      lock_fd_(std::exchange(other.lock_fd_, -1)) {}
-
-AgentState& AgentState::operator=(AgentState&& other) noexcept {
-  std::swap(folder_, other.folder_);
-  std::swap(instance_id_, other.instance_id_);
-  std::swap(epoch_, other.epoch_);
-  std::swap(lock_fd_, other.lock_fd_);
-  return *this;
-}
-
 Result<std::int64_t> AgentState::next_epoch() {
-  if (Status written = write(epoch_ + 1); !written) return fail(written.error());
+  if (epoch_ >= reserved_) {
+    if (Status written = write(epoch_ + kEpochsReserved); !written) return fail(written.error());
+    reserved_ = epoch_ + kEpochsReserved;
+  }
   return ++epoch_;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -25,11 +26,18 @@ void ServerDialog::opened(std::int64_t epoch, core::InstanceRegistration registr
   hello.boot_id = boot_id_;
   hello.epoch = epoch;
   hello.registration = std::move(registration);
-  hello.observed = logic_.observations();
+  // What does not fit follows as reports, once the hello is answered.
+  std::size_t bytes = 0;
+  for (core::TaskObservation& task : logic_.observations()) {
+    bytes += codec::encoded_bytes_at_most(task);
+    if (bytes > ReportTracker::kReportBytes) break;
+    hello.observed.push_back(std::move(task));
+  }
   epoch_ = epoch;
   seq_ = 0;
   revision_ = 0;
   synced_ = false;
+  parts_.reset();
   socket_ = std::move(socket);
   tracker_.sent_all(hello.observed, seq_);
   socket_->send(codec::encode(codec::AgentMessage(std::move(hello))));
@@ -55,8 +63,9 @@ ServerDialog::Heard ServerDialog::received(std::int64_t epoch,
 
 ServerDialog::Heard ServerDialog::desired(codec::ServerDesired message) {
   if (message.revision <= revision_) return Heard::kNothing;  // it came twice
-  // Without everything before it, a change says nothing certain.
-  if (!message.full && (!synced_ || message.revision != revision_ + 1)) {
+  // Without everything before it, a change or a further part says nothing certain.
+  const bool is_next = message.revision == revision_ + 1;
+  if (message.full ? parts_ && !is_next : !synced_ || parts_ || !is_next) {
     protest(fmt::format("desired state {} came after {}", message.revision, revision_));
     return Heard::kNothing;
   }
@@ -65,7 +74,12 @@ ServerDialog::Heard ServerDialog::desired(codec::ServerDesired message) {
     logic_.desire_changes(std::move(message.tasks), message.removed);
     return Heard::kNothing;
   }
-  logic_.desire_all(std::move(message.tasks));
+  if (!parts_) parts_.emplace();
+  parts_->insert(parts_->end(), std::make_move_iterator(message.tasks.begin()),
+                 std::make_move_iterator(message.tasks.end()));
+  if (message.more) return Heard::kNothing;
+  logic_.desire_all(std::move(*parts_));
+  parts_.reset();
   return std::exchange(synced_, true) ? Heard::kNothing : Heard::kAccepted;
 }
 
@@ -87,9 +101,12 @@ bool ServerDialog::closed(std::int64_t epoch) {
 
 void ServerDialog::report(base::TimeMs now_ms) {
   if (socket_ == nullptr || !synced_) return;
-  std::vector<core::TaskObservation> due = tracker_.take(logic_.observations(), seq_ + 1, now_ms);
-  if (due.empty()) return;
-  socket_->send(codec::encode(codec::AgentMessage(codec::AgentObserved{++seq_, std::move(due)})));
+  const std::vector<core::TaskObservation> observed = logic_.observations();
+  while (true) {
+    std::vector<core::TaskObservation> due = tracker_.take(observed, seq_ + 1, now_ms);
+    if (due.empty()) return;
+    socket_->send(codec::encode(codec::AgentMessage(codec::AgentObserved{++seq_, std::move(due)})));
+  }
 }
 
 }  // namespace cotenant::agent

@@ -9,7 +9,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/agent_logic.h"
 #include "agent/report_tracker.h"
@@ -52,6 +54,7 @@ class ServerDialog {
   const std::string boot_id_;
   const std::string server_;
   std::shared_ptr<ports::WebSocket> socket_;
+  std::optional<std::vector<core::DesiredTask>> parts_;  // of a full state that is not complete
   std::int64_t epoch_ = 0;
   std::int64_t seq_ = 0;       // of the present connection's reports: 1, 2, 3 ...
   std::int64_t revision_ = 0;  // of the newest desired state

@@ -5,9 +5,13 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <mutex>
 #include <set>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "agent/agent_state.h"
@@ -24,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kContainerStopSeconds = 10;
+constexpr std::size_t kStopsAtOnce = 16;
 constexpr std::array kDataFiles = {"cotenant.db", "cotenant.db-wal", "cotenant.db-shm",
                                    "cotenant.db.lock"};
 
@@ -90,6 +95,37 @@ base::Status remove_container(ports::ContainerRuntime& runtime,
   return runtime.remove(container.id);
 }
 
+// A container takes as long to stop as it likes, up to its time-out; the others do not wait for it.
+base::Status remove_at_once(ports::ContainerRuntime& runtime,
+                            const std::vector<ports::ContainerState>& containers) {
+  std::mutex mutex;
+  std::size_t next = 0;
+  base::Status outcome;
+  const auto work = [&] {
+    while (true) {
+      std::unique_lock lock(mutex);
+      if (next >= containers.size()) return;
+      const ports::ContainerState& container = containers[next++];
+      lock.unlock();
+      const base::Status removed = remove_container(runtime, container);
+      lock.lock();
+      if (removed) fmt::print("removed container {}\n", container.name);
+      if (!removed && outcome) outcome = removed;
+    }
+  };
+  std::vector<std::jthread> helpers;
+  for (std::size_t i = 1; i < std::min(kStopsAtOnce, containers.size()); ++i) {
+    try {
+      helpers.emplace_back(work);
+    } catch (const std::system_error&) {
+      break;  // fewer do it as well
+    }
+  }
+  work();
+  helpers.clear();
+  return outcome;
+}
+
 base::Status remove_containers(const Installation& installation, const std::string& instance_id,
                                const Composition& composition) {
   const auto engine_error = [&](const base::Error& error) {
@@ -100,16 +136,15 @@ base::Status remove_containers(const Installation& installation, const std::stri
   if (!engine) return engine_error(engine.error());
   auto containers = engine->runtime->list(agent::kInstanceLabel, instance_id);
   if (!containers) return engine_error(containers.error());
-  for (const ports::ContainerState& container : *containers) {
-    // The agent's own rule: a container without the other labels is not ours.
-    if (container.labels.count(agent::kContainerLabel) == 0) continue;
-    if (auto status = remove_container(*engine->runtime, container); !status) {
-      return engine_error(status.error());
-    }
-    fmt::print("removed container {}\n", container.name);
+  // The agent's own rule: a container without the other labels is not ours.
+  std::erase_if(*containers, [](const ports::ContainerState& container) {
+    return container.labels.count(agent::kContainerLabel) == 0;
+  });
+  if (auto removed = remove_at_once(*engine->runtime, *containers); !removed) {
+    return engine_error(removed.error());
   }
   // The volumes that tasks had for themselves.
-  auto swept = (*runtime)->remove_unused_volumes(agent::kInstanceLabel, instance_id);
+  auto swept = engine->runtime->remove_unused_volumes(agent::kInstanceLabel, instance_id);
   if (!swept) return engine_error(swept.error());
   return {};
 }

@@ -312,6 +312,7 @@ ServerDesired read_desired(JsonReader& frame) {
   ServerDesired desired;
   desired.revision = frame.number("revision", true, 0, kInt64Max).value_or(0);
   desired.full = frame.flag("full", false);
+  desired.more = frame.flag("more", false);
   frame.each("tasks", true, JsonReader::kManyElements,
              [&](const Json& element, const std::string& path) {
                desired.tasks.push_back(read_desired_task(JsonReader(element, path, frame.error())));
@@ -355,6 +356,7 @@ std::string encode(const ServerMessage& message) {
     json.set("type", "desired");
     json.set("revision", desired->revision);
     json.set("full", desired->full);
+    if (desired->more) json.set("more", true);
     Json tasks = Json::array();
     for (const core::DesiredTask& task : desired->tasks) tasks.push(desired_task_json(task));
     json.set("tasks", std::move(tasks));
@@ -369,6 +371,42 @@ std::string encode(const ServerMessage& message) {
     if (refused->leave) json.set("leave", true);
   }
   return json.dump();
+}
+
+std::vector<std::string> encode_in_parts(const ServerDesired& desired, std::size_t bytes_max) {
+  std::vector<std::string> frames;
+  ServerDesired part{desired.revision, desired.full, {}, {}, desired.full};
+  std::size_t bytes = 0;
+  const auto make_room = [&](std::size_t wanted) {
+    if (bytes > 0 && bytes + wanted > bytes_max) {
+      frames.push_back(encode(ServerMessage(part)));
+      part = {part.revision + 1, desired.full, {}, {}, desired.full};
+      bytes = 0;
+    }
+    bytes += wanted;
+  };
+  for (const core::DesiredTask& task : desired.tasks) {
+    make_room(desired_task_json(task).dump().size() + 1);
+    part.tasks.push_back(task);
+  }
+  for (const std::string& task_id : desired.removed) {
+    make_room(task_id.size() + 3);
+    part.removed.push_back(task_id);
+  }
+  part.more = false;
+  frames.push_back(encode(ServerMessage(part)));
+  return frames;
+}
+
+std::size_t encoded_bytes_at_most(const core::TaskObservation& task) {
+  constexpr std::size_t kMembers = 256;  // names and numbers
+  constexpr std::size_t kEscaped = 6;    // a control character: \u001f
+  std::size_t bytes = kMembers + task.task_id.size();
+  for (const core::ContainerObservation& container : task.containers) {
+    bytes += kMembers + container.name.size() + container.runtime_id.size() +
+             container.image_digest.size() + kEscaped * container.reason.size();
+  }
+  return bytes;
 }
 
 Result<AgentMessage> decode_agent_message(std::string_view text) {

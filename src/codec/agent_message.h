@@ -7,12 +7,14 @@
 // member.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/result.h"
 #include "core/desired.h"
 #include "core/instance.h"
@@ -20,6 +22,7 @@
 namespace cotenant::codec {
 
 inline constexpr int kAgentProtocolVersion = 1;
+inline constexpr std::size_t kDesiredFrameBytes = base::limits::kAgentFrameBytes / 2;
 
 // Agent to server, the first frame of a connection.
 struct AgentHello {
@@ -37,11 +40,14 @@ struct AgentObserved {
 };
 
 // Server to agent. `full`: tasks not named are not desired; else only `removed` ones cease to be.
+// A full state that is too large for one frame comes in parts, under consecutive revisions; all but
+// the last say that there is `more`, and none counts before the last has come.
 struct ServerDesired {
   std::int64_t revision = 0;
   bool full = false;
   std::vector<core::DesiredTask> tasks;
   std::vector<std::string> removed;
+  bool more = false;
 };
 
 // Server to agent: everything up to `seq` is stored.
@@ -64,6 +70,12 @@ using ServerMessage = std::variant<ServerDesired, ServerAck, ServerRefused>;
 
 std::string encode(const AgentMessage& message);
 std::string encode(const ServerMessage& message);
+// The same, cut into frames of at most about `bytes_max` (but at least one task each), under as many
+// consecutive revisions. Changes are cut into changes: each is right by itself.
+std::vector<std::string> encode_in_parts(const ServerDesired& desired,
+                                         std::size_t bytes_max = kDesiredFrameBytes);
+// A bound of what this takes in a frame.
+std::size_t encoded_bytes_at_most(const core::TaskObservation& task);
 base::Result<AgentMessage> decode_agent_message(std::string_view text);
 base::Result<ServerMessage> decode_server_message(std::string_view text);
 

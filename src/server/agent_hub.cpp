@@ -77,6 +77,16 @@ class AgentSession final : public ports::WebSocketListener,
     if (auto socket = this->socket()) socket->send(codec::encode(message));
   }
 
+  // On the loop's thread. Numbers the frames.
+  void send(codec::ServerDesired desired) {
+    desired.revision = revision_ + 1;
+    std::vector<std::string> frames = codec::encode_in_parts(desired);
+    revision_ += static_cast<std::int64_t>(frames.size());
+    const auto socket = this->socket();
+    if (!socket) return;
+    for (std::string& frame : frames) socket->send(std::move(frame));
+  }
+
   void close(std::string reason) {
     if (auto socket = this->socket()) socket->close(std::move(reason));
   }
@@ -86,8 +96,6 @@ class AgentSession final : public ports::WebSocketListener,
     refuse(
         {"the instance was deregistered; start the agent anew to register it again", true, true});
   }
-
-  std::int64_t next_revision() { return ++revision_; }
 
  private:
   std::shared_ptr<ports::WebSocket> socket() {
@@ -236,8 +244,10 @@ void AgentHub::attach(const core::State& state, const std::string& instance_id,
   if (slot && slot != session) slot->close("a newer connection of the same agent is there");
   slot = std::move(session);
   connected_ = sessions_.size();
-  slot->send(codec::ServerDesired{
-      slot->next_revision(), true, core::desired_tasks(state, instance_id), {}});
+  codec::ServerDesired desired;
+  desired.full = true;
+  desired.tasks = core::desired_tasks(state, instance_id);
+  slot->send(std::move(desired));
 }
 
 void AgentHub::close(const std::string& instance_id, const std::string& reason) {
@@ -258,7 +268,6 @@ void AgentHub::on_effects(const core::State& state, const core::Effects& effects
     const auto found = sessions_.find(instance_id);
     if (found == sessions_.end()) continue;  // the next hello brings everything
     codec::ServerDesired desired;
-    desired.revision = found->second->next_revision();
     for (const std::string& task_id : task_ids) {
       const auto task = state.tasks.find(task_id);
       if (task != state.tasks.end() && core::holds_reservation(task->second)) {
@@ -267,7 +276,7 @@ void AgentHub::on_effects(const core::State& state, const core::Effects& effects
         desired.removed.push_back(task_id);
       }
     }
-    found->second->send(desired);
+    found->second->send(std::move(desired));
   }
   for (const std::string& instance_id : effects.dismissed_instances) {
     const auto found = sessions_.find(instance_id);

@@ -247,9 +247,11 @@ const ALL_GPUS = '2xL4';
 export class Cotenant {
   // until: the test context at whose end it is torn down; default: at the end of the file.
   // split: `server` and `agent` as two processes instead of `up`.
-  static async start({until, split = false, gpus = ALL_GPUS} = {}) {
+  // agentArgs: more options of whoever is the agent. dockerHost: where it finds the engine; default:
+  // where the tests find it.
+  static async start({until, split = false, gpus = ALL_GPUS, agentArgs = [], dockerHost} = {}) {
     if (!fs.existsSync(BINARY)) throw new Error(`${BINARY} is absent; run: make build`);
-    const cotenant = new Cotenant(Engine.get(), await freePort(), split, gpus);
+    const cotenant = new Cotenant(Engine.get(), await freePort(), split, gpus, agentArgs, dockerHost);
     const destroy = once(() => cotenant.#destroy());
     teardowns.push(destroy);
     until?.after(destroy);
@@ -257,7 +259,7 @@ export class Cotenant {
     return cotenant;
   }
 
-  constructor(engine, port, split, gpus) {
+  constructor(engine, port, split, gpus, agentArgs, dockerHost = engine.host) {
     this.engine = engine;
     // Short: unix sockets lie below it.
     this.folder = fs.mkdtempSync('/tmp/ct-');
@@ -268,7 +270,8 @@ export class Cotenant {
     this.credentialsFile = path.join(this.dataDir, 'credentials');
     this.apiSocket = path.join(split ? path.join(this.folder, 'server-run') : this.runDir, 'api.sock');
     const listen = ['--listen', `127.0.0.1:${port}`];
-    const node = ['--run-dir', this.runDir, '--simulate-gpus', gpus, '--docker-host', engine.host];
+    const node = ['--run-dir', this.runDir, '--simulate-gpus', gpus, '--docker-host', dockerHost,
+                  ...agentArgs];
     const log = (name) => path.join(this.folder, `${name}.log`);
     if (split) {
       this.agentDataDir = path.join(this.folder, 'agent');

@@ -51,7 +51,28 @@ TEST_F(AgentStateTest, KeepsIdentityAndEpoch) {
   auto again = open();
   ASSERT_TRUE(again);
   EXPECT_EQ(again->instance_id(), id);
-  EXPECT_EQ(again->next_epoch().value_or(-1), 3);
+  EXPECT_GT(again->next_epoch().value_or(-1), 2);
+}
+
+TEST_F(AgentStateTest, EpochsGrowThroughEveryRestart) {
+  std::int64_t last = 0;
+  for (int start = 0; start < 3; ++start) {
+    auto state = open();
+    ASSERT_TRUE(state) << state.error().message;
+    for (std::int64_t i = 0; i < AgentState::kEpochsReserved + 2; ++i) {
+      const std::int64_t epoch = state->next_epoch().value_or(-1);
+      ASSERT_GT(epoch, last);
+      last = epoch;
+    }
+  }
+}
+
+TEST_F(AgentStateTest, ConnectingAgainNeedsNoWrite) {
+  auto state = open();
+  ASSERT_TRUE(state);
+  ASSERT_TRUE(state->next_epoch());
+  std::filesystem::remove_all(folder_);
+  EXPECT_EQ(state->next_epoch().value_or(-1), 2);
 }
 
 TEST_F(AgentStateTest, AHalfWrittenReplacementIsIgnored) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "agent/labels.h"
 #include "fakes/fake_web_socket.h"
 #include "logic_world.h"
 
@@ -43,6 +46,80 @@ TEST_F(ServerDialogTest, TheFirstFullStateAcceptsAndChangesFollow) {
   hear(1, ServerDesired{3, false, {}, {"a"}});
   EXPECT_EQ(desired(), Ids{"b"});
   EXPECT_FALSE(socket->seen().close_reason);
+}
+
+TEST_F(ServerDialogTest, AStateInPartsCountsOnceItIsWhole) {
+  const auto socket = open(1);
+  EXPECT_EQ(hear(1, ServerDesired{1, true, {task("a", {plain("x")})}, {}, true}), Heard::kNothing);
+  EXPECT_EQ(desired(), Ids{}) << "the others would be taken for unwanted";
+  EXPECT_EQ(hear(1, ServerDesired{2, true, {task("b", {plain("y")})}, {}, true}), Heard::kNothing);
+  EXPECT_EQ(hear(1, ServerDesired{2, true, {task("b", {plain("y")})}, {}, true}), Heard::kNothing);
+  EXPECT_EQ(hear(1, ServerDesired{3, true, {task("c", {plain("z")})}, {}}), Heard::kAccepted);
+  EXPECT_EQ(desired(), (Ids{"a", "b", "c"}));
+  EXPECT_FALSE(socket->seen().close_reason);
+
+  // A connection that broke in the middle leaves nothing behind.
+  open(2);
+  hear(2, ServerDesired{1, true, {task("d", {plain("w")})}, {}, true});
+  open(3);
+  EXPECT_EQ(hear(3, ServerDesired{1, true, {task("e", {plain("v")})}, {}}), Heard::kAccepted);
+  EXPECT_EQ(desired(), Ids{"e"});
+}
+
+TEST_F(ServerDialogTest, APartThatIsMissingEndsTheConnection) {
+  for (const ServerDesired& second : {ServerDesired{3, true, {task("b", {plain("y")})}, {}},
+                                      ServerDesired{2, false, {task("b", {plain("y")})}, {}}}) {
+    const std::int64_t epoch = second.revision;
+    const auto socket = open(epoch);
+    hear(epoch, ServerDesired{1, true, {task("a", {plain("x")})}, {}, true});
+    EXPECT_EQ(hear(epoch, second), Heard::kNothing);
+    EXPECT_TRUE(socket->seen().close_reason);
+    EXPECT_EQ(desired(), Ids{});
+  }
+}
+
+TEST_F(ServerDialogTest, AHelloThatIsTooLargeIsFollowedByReports) {
+  // Ten thousand containers that ended with a long reason.
+  std::vector<ports::ContainerState> containers;
+  for (int i = 0; i < 10'000; ++i) {
+    ports::ContainerState& state = containers.emplace_back();
+    state.id = fmt::format("rt{}", i);
+    state.labels = {{kTaskLabel, fmt::format("t{:05}", i)},
+                    {kContainerLabel, fmt::format("c{}", i)},
+                    {kContainerNameLabel, "main"}};
+    state.phase = ports::ContainerPhase::kStopped;
+    state.error = std::string(900, 'e');
+  }
+  logic_.observe(logic_.begin_snapshot(), {containers, {}});
+  const auto socket = open(1);
+  ASSERT_EQ(socket->seen().frames.size(), 1u);
+  EXPECT_LE(socket->seen().frames[0].size(), base::limits::kAgentFrameBytes);
+  dialog_.report(1);
+  EXPECT_EQ(socket->seen().frames.size(), 1u) << "before the hello is answered";
+  std::vector<core::DesiredTask> tasks;
+  for (int i = 0; i < 10'000; ++i) {
+    core::DesiredContainer container = plain("main");
+    container.id = fmt::format("c{}", i);
+    tasks.push_back(task(fmt::format("t{:05}", i), {container}));
+  }
+  hear(1, ServerDesired{1, true, tasks, {}});
+  logic_.step(1'000'000);
+  dialog_.report(1'000'000);
+  std::set<std::string> told;
+  std::int64_t seq = 0;
+  for (const std::string& frame : socket->seen().frames) {
+    ASSERT_LE(frame.size(), base::limits::kAgentFrameBytes);
+    const auto message = codec::decode_agent_message(frame);
+    ASSERT_TRUE(message) << message.error().message;
+    const auto* hello = std::get_if<codec::AgentHello>(&*message);
+    const auto* observed = std::get_if<codec::AgentObserved>(&*message);
+    if (observed != nullptr) EXPECT_EQ(observed->seq, ++seq);
+    for (const auto& seen : hello != nullptr ? hello->observed : observed->tasks) {
+      told.insert(seen.task_id);
+    }
+  }
+  EXPECT_GT(seq, 1);
+  EXPECT_EQ(told.size(), 10'000u);
 }
 
 TEST_F(ServerDialogTest, AChangeThatCameTwiceOrLateIsIgnored) {

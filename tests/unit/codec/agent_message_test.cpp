@@ -1,6 +1,10 @@
 #include "codec/agent_message.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
 
 #include <map>
 #include <optional>
@@ -43,6 +47,8 @@ class Maker {
     std::vector<core::TaskObservation> tasks(below(4));
     for (core::TaskObservation& task : tasks) {
       task.task_id = name();
+      if (coin()) task.pull_started_at_ms = static_cast<std::int64_t>(below(1'000'000));
+      if (coin()) task.pull_stopped_at_ms = static_cast<std::int64_t>(below(1'000'000));
       task.containers.resize(below(4));
       for (core::ContainerObservation& container : task.containers) {
         container.name = name();
@@ -354,6 +360,80 @@ TEST(AgentMessageTest, DamagedFramesAreAnsweredNotCrashedOn) {
       EXPECT_FALSE(got.error().message.empty());
     }
   }
+}
+
+TEST(AgentMessageTest, ADesiredStateIsCutIntoFramesThatSayWhetherThereIsMore) {
+  // Very many large tasks: some 64 KiB each, as large as a task definition may be.
+  ServerDesired all;
+  all.revision = 7;
+  all.full = true;
+  for (int i = 0; i < 300; ++i) {
+    core::DesiredTask& task = all.tasks.emplace_back();
+    task.task_id = fmt::format("{:032x}", i);
+    task.family = "large";
+    task.revision = 1;
+    core::DesiredContainer& container = task.containers.emplace_back();
+    container.id = fmt::format("{:032x}", i + 1000);
+    container.definition.name = "main";
+    container.definition.image = "image";
+    container.definition.environment = {{"LARGE", std::string(64 * 1024, '"')}};
+  }
+  const std::vector<std::string> frames = encode_in_parts(all);
+  EXPECT_GT(frames.size(), 5u);
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    ASSERT_LE(frames[i].size(), base::limits::kAgentFrameBytes);
+    const auto decoded = decode_server_message(frames[i]);
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    const auto& part = std::get<ServerDesired>(*decoded);
+    EXPECT_EQ(part.revision, 7 + static_cast<std::int64_t>(i));
+    EXPECT_TRUE(part.full);
+    EXPECT_EQ(part.more, i + 1 < frames.size());
+    for (const core::DesiredTask& task : part.tasks) ids.push_back(task.task_id);
+  }
+  ASSERT_EQ(ids.size(), 300u);
+  EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()));
+
+  // Changes need no "more": each frame is right by itself.
+  all.full = false;
+  all.removed = {"gone-1", "gone-2"};
+  std::size_t tasks = 0;
+  std::size_t removed = 0;
+  for (const std::string& frame : encode_in_parts(all, 100'000)) {
+    const auto decoded = decode_server_message(frame);
+    ASSERT_TRUE(decoded);
+    const auto& part = std::get<ServerDesired>(*decoded);
+    EXPECT_FALSE(part.full);
+    EXPECT_FALSE(part.more);
+    tasks += part.tasks.size();
+    removed += part.removed.size();
+  }
+  EXPECT_EQ(tasks, 300u);
+  EXPECT_EQ(removed, 2u);
+
+  // Nothing at all is a frame too: it answers the hello.
+  const std::vector<std::string> empty = encode_in_parts(ServerDesired{1, true, {}, {}});
+  ASSERT_EQ(empty.size(), 1u);
+  EXPECT_FALSE(std::get<ServerDesired>(*decode_server_message(empty[0])).more);
+}
+
+TEST(AgentMessageTest, TheBoundOfAnObservationsSizeHolds) {
+  core::TaskObservation task;
+  task.task_id = std::string(32, 'a');
+  task.pull_started_at_ms = task.pull_stopped_at_ms = std::numeric_limits<std::int64_t>::max();
+  for (int i = 0; i < 10; ++i) {
+    core::ContainerObservation& container = task.containers.emplace_back();
+    container.name = std::string(255, 'n');
+    container.exit_code = -2'000'000'000;
+    container.reason = std::string(1024, '\x01');
+    container.runtime_id = std::string(64, 'f');
+    container.image_digest = "sha256:" + std::string(64, 'f');
+  }
+  const std::string frame = encode(AgentMessage(AgentObserved{1, {task}}));
+  EXPECT_LE(frame.size(), encoded_bytes_at_most(task) + 64);
+  const auto decoded = decode_agent_message(frame);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(std::get<AgentObserved>(*decoded).tasks, std::vector<core::TaskObservation>{task});
 }
 
 }  // namespace

@@ -9,15 +9,13 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 
-namespace cotenant::adapters {
-
-using base::UniqueFd;
+namespace cotenant::base {
 
 class FileLock {
  public:
   // Does not wait. Errors: kConflict (held by another, whose pid is named), kUnavailable (the file
   // cannot be made or locked).
-  static base::Result<FileLock> acquire(const std::string& path);
+  static Result<FileLock> acquire(const std::string& path);
 
  private:
   explicit FileLock(UniqueFd file) : file_(std::move(file)) {}
@@ -25,4 +23,4 @@ class FileLock {
   UniqueFd file_;
 };
 
-}  // namespace cotenant::adapters
+}  // namespace cotenant::base

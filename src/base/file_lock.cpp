@@ -1,4 +1,4 @@
-#include "adapters/file_lock.h"
+#include "base/file_lock.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include <charconv>
 #include <cstring>
 
-namespace cotenant::adapters {
+namespace cotenant::base {
 namespace {
 
 std::string holder(int fd) {
@@ -23,19 +23,17 @@ std::string holder(int fd) {
 
 }  // namespace
 
-base::Result<FileLock> FileLock::acquire(const std::string& path) {
+Result<FileLock> FileLock::acquire(const std::string& path) {
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) {
-    return base::fail(base::ErrorCode::kUnavailable,
-                      fmt::format("{}: {}", path, std::strerror(errno)));
+    return fail(ErrorCode::kUnavailable, fmt::format("{}: {}", path, std::strerror(errno)));
   }
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) {
-      return base::fail(base::ErrorCode::kConflict,
-                        fmt::format("{} is locked by {}", path, holder(file.get())));
+      return fail(ErrorCode::kConflict,
+                  fmt::format("{} is locked by {}", path, holder(file.get())));
     }
-    return base::fail(base::ErrorCode::kUnavailable,
-                      fmt::format("{}: {}", path, std::strerror(errno)));
+    return fail(ErrorCode::kUnavailable, fmt::format("{}: {}", path, std::strerror(errno)));
   }
   // The pid is a courtesy to whoever is refused; without it the lock works as well.
   const std::string pid = fmt::format("{}\n", ::getpid());
@@ -44,4 +42,4 @@ base::Result<FileLock> FileLock::acquire(const std::string& path) {
   return FileLock(std::move(file));
 }
 
-}  // namespace cotenant::adapters
+}  // namespace cotenant::base
