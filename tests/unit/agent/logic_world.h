@@ -29,7 +29,7 @@ class LogicWorld {
   std::set<std::string> daemons;
   std::set<std::string> images;
   std::map<std::string, base::Error> image_errors;  // what pulls of an image end with
-  std::map<std::string, int> last_good_probe;  // GPU -> `events` when it succeeded
+  std::map<std::string, int> last_good_probe;       // GPU -> `events` when it succeeded
   std::vector<std::string> violations;
   base::TimeMs now_ms = 1'000'000;
   int events = 0;
