@@ -33,12 +33,15 @@ void ControlDaemon::accept_console() {
   consoles_.emplace_back().fd = fd;
 }
 
-// Sessions that wait for the end of a server or of the daemon do not count: the daemon is not busy
-// with them. Which of two fails on the real thing is not known; here it is the later one.
+// Sessions that wait for the end of a server or of the daemon do not count, nor does a prompt at which
+// nobody types: the daemon is not busy with them. Which of two fails on the real thing is not known; here it is the later one.
 bool ControlDaemon::collides(const Console& console) const {
   if (settings_.collide == Choice::kOff || console.in_session) return false;
+  const uint64_t now = now_ms();
   return std::any_of(consoles_.begin(), consoles_.end(), [&](const Console& other) {
-    return &other != &console && other.in_session && !other.closed && !other.waits();
+    const bool is_busy =
+        other.stashed || other.late_answer || now - other.last_command_ms < settings_.collide_ms;
+    return &other != &console && other.in_session && is_busy && !other.closed && !other.waits();
   });
 }
 
@@ -63,6 +66,7 @@ void ControlDaemon::read_command(Console* console) {
     console->closed = true;
     return;
   }
+  console->last_command_ms = now_ms();
   if (hung_) {
     console->in_session = true;
     console->stashed = command;

@@ -96,7 +96,8 @@ class ControlDaemon {
     int fd = -1;
     bool closed = false;
     bool in_session = false;  // has given a command that counts for collisions
-    bool failed = false;      // v3: the answer is an error
+    uint64_t last_command_ms = 0;
+    bool failed = false;  // v3: the answer is an error
     // Given while the daemon hangs; obeyed when it resumes.
     std::optional<std::string> stashed;
     // An answer that is held back (slow_ms).

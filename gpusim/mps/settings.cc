@@ -32,6 +32,7 @@ struct NumberKey {
   uint32_t max;
 };
 constexpr NumberKey kNumbers[] = {
+    {"collide_ms", &Settings::collide_ms, kMaxMs},
     {"initializing_ms", &Settings::initializing_ms, kMaxMs},
     {"slow_ms", &Settings::slow_ms, kMaxMs},
     {"hello_timeout_ms", &Settings::hello_timeout_ms, kMaxMs},

@@ -20,6 +20,8 @@ struct Settings {
   // Two console sessions at once: the later one fails, as on a real daemon (4 parallel readers,
   // 202 of 800 snapshots failed: sglang-omni PR 2101).
   Choice collide = Choice::kOn;
+  uint32_t collide_ms =
+      1000;  // a session that has been quiet for so long is in nobody's way (ours)
   Choice old_wording = Choice::kAuto;   // server.log with "Volta MPS:" and without {PID: ...}
   Choice named_memory = Choice::kAuto;  // /dev/shm/cuda.shm.<uid>.<pid hex>.1
   // Some 535 drivers do not apply defaults that are keyed by UUID (k8s-device-plugin PR 572).

@@ -43,7 +43,7 @@ char state_of(const std::string& pid) {
 // PR 2101). The one that was there goes on; the other ends with an error.
 TEST(MpsCollision, TheSecondSessionFails) {
   Gpusimd driver("1xL4");
-  Mps mps(driver);
+  Mps mps(driver, {{"GPUSIM_MPS", "collide_ms=3600000"}});
   Process first({binary("nvidia-cuda-mps-control")}, mps.environment());
   first.write("get_default_active_thread_percentage\n");
   EXPECT_EQ(first.line(), "100.0");
@@ -55,6 +55,18 @@ TEST(MpsCollision, TheSecondSessionFails) {
   first.close_input();
   EXPECT_EQ(first.wait(), 0);
   EXPECT_EQ(mps.ask("get_default_active_thread_percentage"), "40.0\n") << "one after the other";
+}
+
+// A prompt at which nobody types is in nobody's way.
+TEST(MpsCollision, QuietSession) {
+  Gpusimd driver("1xL4");
+  Mps mps(driver, {{"GPUSIM_MPS", "collide_ms=1"}});
+  Process first({binary("nvidia-cuda-mps-control")}, mps.environment());
+  first.write("get_default_active_thread_percentage\n");
+  EXPECT_EQ(first.line(), "100.0");
+  EXPECT_TRUE(eventually([&] { return mps.console("get_server_list").exit_code == 0; }));
+  first.write("get_default_active_thread_percentage\n");
+  EXPECT_EQ(first.line(), "100.0");
 }
 
 TEST(MpsCollision, Switch) {

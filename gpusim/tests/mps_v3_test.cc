@@ -364,6 +364,65 @@ TEST_F(MpsV3, BadCommands) {
   EXPECT_NE(ask(*mps, {"server", "list", "--format=csv"}).find("\ns,"), std::string::npos);
 }
 
+// Whatever is asked, the daemon answers with 0 or 1 and lives; a seeded stream of almost-commands.
+TEST_F(MpsV3, AnyWordsAreAnswered) {
+  const auto mps = start();
+  ask(*mps, {"server", "create", "s"});
+  const std::vector<std::string> kWords = {"server",
+                                           "namespace",
+                                           "client",
+                                           "device",
+                                           "feature",
+                                           "memacct",
+                                           "context-share",
+                                           "create",
+                                           "delete",
+                                           "set",
+                                           "get",
+                                           "list",
+                                           "terminate",
+                                           "s",
+                                           "default",
+                                           "n",
+                                           "--server=s",
+                                           "--server",
+                                           "--all",
+                                           "--force",
+                                           "--uid=1",
+                                           "--uid=x",
+                                           "--format=csv",
+                                           "--format=csv,noheader",
+                                           "--format=",
+                                           "--pinned-memory-limit=1G",
+                                           "--pinned-memory-limit=0=1G,=",
+                                           "--=",
+                                           "--allowed-devices=GPU-0",
+                                           "--active-thread-percentage=1e9",
+                                           "-1",
+                                           "99999999999999999999",
+                                           "%s%n",
+                                           "\x01\xff",
+                                           std::string(3000, 'a'),
+                                           "gpusim",
+                                           "show"};
+  uint32_t random = 4711;
+  for (int round = 0; round < 30; ++round) {
+    std::string input;
+    for (int line = 0; line < 10; ++line) {
+      std::string command;
+      for (uint32_t word = 0; word <= 1 + (random >> 8) % 4; ++word) {
+        random = random * 1664525 + 1013904223;
+        const std::string& next = kWords[(random >> 10) % kWords.size()];
+        if (command.size() + next.size() < 4000) command += next + " ";
+      }
+      input += command + "\n";
+    }
+    const int exit_code = mps->console(input).exit_code;
+    EXPECT_TRUE(exit_code == 0 || exit_code == 1) << input;
+  }
+  EXPECT_EQ(call(*mps, {"server", "list"}).exit_code, 0);
+}
+
 // -p 3, or the variable, which wins; later calls follow the running daemon; -q ends it.
 TEST_F(MpsV3, Protocol) {
   Environment environment = driver.environment();
