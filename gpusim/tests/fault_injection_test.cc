@@ -159,6 +159,26 @@ TEST(FaultInjection, MpsServerKilled) {
   expect_dead(client.get(), "806");
 }
 
+// A hung daemon accepts and does not answer; which one, the server on the GPU says.
+TEST(FaultInjection, ControlDaemonHangs) {
+  Gpusimd driver("1xL4");
+  EXPECT_EQ(gpusim(driver, {"hang-mps", "--gpu", "0"}).exit_code, 1) << "no server is there";
+  Mps mps(driver);
+  mps.start_server();
+  ASSERT_EQ(gpusim(driver, {"hang-mps", "--gpu", "0"}).exit_code, 0);
+  Process console({binary("nvidia-cuda-mps-control")}, mps.environment());
+  console.write("get_server_list\n");
+  console.close_input();
+  EXPECT_EQ(console.wait(1), -1) << "does not return";
+  console.kill(SIGKILL);
+  console.wait();
+  ASSERT_EQ(gpusim(driver, {"resume-mps", "--pipe", mps.pipe()}).exit_code, 0);
+  EXPECT_TRUE(eventually(
+      [&] { return mps.console("get_default_active_thread_percentage").output == "100.0\n"; }));
+  EXPECT_EQ(gpusim(driver, {"slow-mps", "--gpu", "0", "--ms", "1"}).exit_code, 0);
+  EXPECT_EQ(mps.ask("get_default_active_thread_percentage"), "100.0\n") << "late, but it answers";
+}
+
 TEST(FaultInjection, ControlDaemonKilled) {
   Gpusimd driver("1xL4");
   Mps mps(driver);
