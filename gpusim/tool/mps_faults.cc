@@ -1,10 +1,12 @@
 // Verbs that disturb an MPS control daemon or its server, which are found by --pipe, or by --gpu:
 // a GPU's server is in the list of its processes, and the daemon is the server's parent.
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -20,6 +22,8 @@ namespace {
 
 constexpr char kPipeVariable[] = "CUDA_MPS_PIPE_DIRECTORY";
 constexpr char kDefaultPipe[] = "/tmp/nvidia-mps";
+constexpr int kTurnMs = 5;
+constexpr int kTurnsUntilSeen = 2000;
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path);
@@ -164,7 +168,18 @@ int run_kill_server(Command* command) {
   for (const pid_t pid : servers) {
     if (const int code = kill_process(pid, "MPS server"); code != kExitOk) return code;
   }
-  return kExitOk;
+  // Done when the driver has seen it: then its clients' next calls fail.
+  const std::vector<pid_t> killed = servers;
+  for (int turn = 0; turn < kTurnsUntilSeen; ++turn) {
+    servers.clear();
+    if (const int code = servers_of(command, device, &servers); code != kExitOk) return code;
+    const bool gone = std::none_of(killed.begin(), killed.end(), [&](pid_t pid) {
+      return std::find(servers.begin(), servers.end(), pid) != servers.end();
+    });
+    if (gone) return kExitOk;
+    poll(nullptr, 0, kTurnMs);
+  }
+  return complain("the MPS server does not die");
 }
 
 int run_kill_mps(Command* command) {
