@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "base/ids.h"
 #include "codec/invalid.h"
 #include "codec/member_verdicts.h"
 #include "codec/settings_json.h"
