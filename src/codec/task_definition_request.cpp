@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "base/ids.h"
 #include "base/limits.h"
 #include "codec/api_schema.h"
 #include "codec/ecs_request.h"
