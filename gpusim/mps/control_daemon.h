@@ -2,8 +2,8 @@
 // One thread, one poll loop; nothing in it waits for a server or a client.
 //
 // control_daemon.cc: files and loop; clients.cc: connections on `control`; servers.cc: the servers'
-// processes; consoles.cc: sessions on `control_privileged`; commands.cc, gpusim_commands.cc and
-// v3_commands.cc: the verbs; v3_servers.cc: named servers and their folders.
+// processes; consoles.cc: sessions on `control_privileged`; *commands.cc: the verbs; v3_servers.cc:
+// named servers and their folders.
 #pragma once
 
 #include <cstdint>
