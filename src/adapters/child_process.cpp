@@ -51,8 +51,8 @@ class Unreaped {
 Unreaped g_unreaped;
 
 struct Pipe {
-  UniqueFd read_end;
-  UniqueFd write_end;
+  base::UniqueFd read_end;
+  base::UniqueFd write_end;
 };
 
 base::Result<Pipe> make_pipe() {
@@ -60,7 +60,7 @@ base::Result<Pipe> make_pipe() {
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return base::fail(ErrorCode::kIo, fmt::format("pipe: {}", std::strerror(errno)));
   }
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  return Pipe{base::UniqueFd(ends[0]), base::UniqueFd(ends[1])};
 }
 
 // posix_spawn's two option objects, so that no path forgets to destroy them.
@@ -202,12 +202,13 @@ base::Result<ChildOutcome> run_child(const ChildSpec& spec) {
   }
   input->write_end.reset();
   if (!spec.output_file.empty()) {
-    UniqueFd file(::open(spec.output_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    base::UniqueFd file(
+        ::open(spec.output_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (!file) {
       return base::fail(ErrorCode::kIo,
                         fmt::format("{}: {}", spec.output_file, std::strerror(errno)));
     }
-    output = Pipe{UniqueFd(), std::move(file)};
+    output = Pipe{base::UniqueFd(), std::move(file)};
     error = Pipe{};
   }
 
@@ -235,7 +236,7 @@ base::Result<ChildOutcome> run_child(const ChildSpec& spec) {
 
   ChildOutcome outcome;
   // The child is not reaped yet, so the pid is still its own.
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const base::UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!process) {
     const int reason = errno;
     ::kill(pid, SIGKILL);

@@ -194,7 +194,7 @@ base::Status MpsDirectory::write_record(const MpsRecord& record) const {
   const std::string path = path_ + "/daemon";
   const std::string aside = path + ".new";
   const std::string text = format_mps_record(record);
-  UniqueFd file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  base::UniqueFd file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file) return io_error(aside, errno);
   const ssize_t written = ::write(file.get(), text.data(), text.size());
   if (written != static_cast<ssize_t>(text.size()))

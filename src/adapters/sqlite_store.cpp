@@ -122,7 +122,7 @@ base::Status system_error(const std::string& path, int reason) {
 }
 
 base::Status sync_folder(const std::string& path) {
-  const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const base::UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder || ::fsync(folder.get()) != 0) return system_error(path, errno);
   return {};
 }
@@ -138,7 +138,7 @@ base::Status make_folder(const std::string& path) {
 
 // SQLite makes its -wal and -shm files with the mode of this one.
 base::Status make_file(const std::string& path, const std::string& folder) {
-  const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const base::UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!file || ::fchmod(file.get(), 0600) != 0) return system_error(path, errno);
   return sync_folder(folder);
 }

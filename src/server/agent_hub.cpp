@@ -112,8 +112,8 @@ class AgentSession final : public ports::WebSocketListener,
                        hello.protocol, codec::kAgentProtocolVersion)});
     }
     if (!allowed_instance_.empty() && hello.registration.id != allowed_instance_) {
-      return refuse(fmt::format("hello is instance {}'s, but this connection was let in for {}",
-                                hello.registration.id.substr(0, 64), allowed_instance_));
+      return refuse({fmt::format("hello is instance {}'s, but this connection was let in for {}",
+                                 hello.registration.id.substr(0, 64), allowed_instance_)});
     }
     instance_id_ = hello.registration.id;
     epoch_ = hello.epoch;

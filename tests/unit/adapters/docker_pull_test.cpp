@@ -48,7 +48,7 @@ TEST(DockerPull, SumsUpLayersInPiecesOfAnySize) {
     EXPECT_EQ(pull.progress().layers_done, 1);
     EXPECT_EQ(pull.progress().bytes_done, 1000);
     EXPECT_EQ(most_bytes_total, 1000);
-    if (size == 1) EXPECT_TRUE(seen_partly);
+    EXPECT_TRUE(seen_partly || size > 1);
   }
 }
 

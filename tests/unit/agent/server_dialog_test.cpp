@@ -113,7 +113,9 @@ TEST_F(ServerDialogTest, AHelloThatIsTooLargeIsFollowedByReports) {
     ASSERT_TRUE(message) << message.error().message;
     const auto* hello = std::get_if<codec::AgentHello>(&*message);
     const auto* observed = std::get_if<codec::AgentObserved>(&*message);
-    if (observed != nullptr) EXPECT_EQ(observed->seq, ++seq);
+    if (observed != nullptr) {
+      EXPECT_EQ(observed->seq, ++seq);
+    }
     for (const auto& seen : hello != nullptr ? hello->observed : observed->tasks) {
       told.insert(seen.task_id);
     }
