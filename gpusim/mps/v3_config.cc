@@ -215,9 +215,9 @@ V3Config read_root(const toml::table& table) {
 }  // namespace
 
 std::variant<V3Config, std::string> read_v3_config(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return path + ": there is no such file";
-  if (std::filesystem::file_size(path, error) > kMaxFileBytes || error) {
+  std::error_code code;
+  if (!std::filesystem::is_regular_file(path, code)) return path + ": there is no such file";
+  if (std::filesystem::file_size(path, code) > kMaxFileBytes || code) {
     return fmt::format("{}: at most {} bytes are read", path, kMaxFileBytes);
   }
   try {
