@@ -101,9 +101,9 @@ class AgentHubTest : public testing::Test {
     return std::get<core::RunTaskReply>(apply(run_command("f", count))).task_ids;
   }
 
-  Peer open() {
+  Peer open(const std::string& allowed_instance = "") {
     Peer peer;
-    peer.listener = hub_->accept();
+    peer.listener = hub_->accept(allowed_instance);
     peer.listener->on_open(peer.socket);
     return peer;
   }
@@ -142,6 +142,21 @@ TEST_F(AgentHubTest, HelloJoinsAndIsToldEverything) {
   EXPECT_TRUE(desired[0].full);
   EXPECT_EQ(desired[0].tasks.size(), 2U);
   EXPECT_TRUE(desired[0].removed.empty());
+}
+
+TEST_F(AgentHubTest, AConnectionSpeaksForTheInstanceThatItWasLetInFor) {
+  Peer forger = open("i1");
+  forger.say(hello("i2", 1));
+  const auto refused = forger.until<codec::ServerRefused>(1);
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_NE(refused[0].reason.find("hello is instance i2's"), std::string::npos)
+      << refused[0].reason;
+  EXPECT_FALSE(is_connected("i2"));
+
+  Peer honest = open("i1");
+  honest.say(hello("i1", 1));
+  EXPECT_EQ(honest.until<ServerDesired>(1).size(), 1U);
+  EXPECT_TRUE(is_connected("i1"));
 }
 
 TEST_F(AgentHubTest, OnlyWhatChangedIsToldAfterwards) {
