@@ -27,7 +27,7 @@ struct DesiredTask {
   std::string family;
   std::int64_t revision = 0;
   NetworkMode network_mode = NetworkMode::kBridge;
-  TaskSettings settings;
+  TaskSettings settings = {};
   // Stop it and report its containers gone.
   bool stop = false;
   std::vector<DesiredContainer> containers;
@@ -41,7 +41,7 @@ struct ContainerObservation {
   std::string runtime_id;
   std::string image_digest;
   HealthStatus health = HealthStatus::kUnknown;
-  std::vector<NetworkBinding> bindings;
+  std::vector<NetworkBinding> bindings = {};
   friend bool operator==(const ContainerObservation&, const ContainerObservation&) = default;
 };
 

@@ -45,7 +45,7 @@ struct TaskContainer {
   std::string image_digest;
   std::vector<std::string> gpu_uuids;
   HealthStatus health = HealthStatus::kUnknown;  // as the engine last said
-  std::vector<NetworkBinding> bindings;          // likewise
+  std::vector<NetworkBinding> bindings = {};     // likewise
 };
 
 struct ContainerOverride {

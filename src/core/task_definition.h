@@ -48,9 +48,9 @@ struct ContainerDefinition {
   std::optional<std::int64_t> stop_timeout_s;
   std::map<std::string, std::string> docker_labels;
   GpuRequest gpu;
-  std::vector<PortMapping> ports;
-  HostSettings host;
-  LifeSettings life;
+  std::vector<PortMapping> ports = {};
+  HostSettings host = {};
+  LifeSettings life = {};
 };
 
 struct TaskDefinition {
@@ -63,7 +63,7 @@ struct TaskDefinition {
   Tags tags = {};
   NetworkMode network_mode = NetworkMode::kBridge;
   std::vector<ContainerDefinition> containers;
-  TaskSettings settings;
+  TaskSettings settings = {};
   // The registered document (JSON) as it is shown again. The core never reads it.
   std::string document;
   // What the registration warned about.
@@ -77,7 +77,7 @@ struct TaskNeed {
   std::int64_t cpu_units = 0;
   std::int64_t memory_mib = 0;
   TaskGpuNeed gpu;
-  std::vector<HostPort> ports;  // of the instance, that the definition names
+  std::vector<HostPort> ports = {};  // of the instance, that the definition names
 };
 
 // Of a task that has no overrides (container_override.h).

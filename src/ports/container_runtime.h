@@ -95,7 +95,7 @@ struct ContainerState {
   std::optional<int> exit_code;  // when kStopped and the process ever ran
   bool oom_killed = false;
   core::HealthStatus health = core::HealthStatus::kUnknown;  // unknown also without a health check
-  std::vector<core::NetworkBinding> bindings;                // when kRunning; sorted
+  std::vector<core::NetworkBinding> bindings = {};           // when kRunning; sorted
   std::string error;  // the engine's own text when the process could not be started
   base::TimeMs started_at_ms = 0;
   base::TimeMs finished_at_ms = 0;

@@ -67,8 +67,9 @@ TEST(TaskDefinitionReaderTest, ARequestForGpusIsNeverLost) {
         R"("resourceRequirements":[)" +
         test.requirement + "]}]}");
     ASSERT_EQ(read.has_value(), test.want.has_value());
-    if (read) EXPECT_EQ(read->containers[0].gpu, *test.want);
-    if (!read) {
+    if (read) {
+      EXPECT_EQ(read->containers[0].gpu, *test.want);
+    } else {
       EXPECT_EQ(
           read.error().message,
           "document: containerDefinitions[0].resourceRequirements[0]: is no request for a GPU");
