@@ -270,7 +270,7 @@ class Client final : public ports::HttpClient {
                                             const std::function<void(std::string_view)>& on_data,
                                             std::stop_token stop) const override {
     try {
-      Call call(endpoint_, options_, request, std::move(stop));
+      Call call(endpoint_, options_, tls_, request, std::move(stop));
       call.io().set_deadline(SteadyClock::now() + options_.connect_timeout);
       if (auto opened = call.open(); !opened) return base::fail(std::move(opened).error());
       call.io().set_deadline({});
