@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build demo-build test e2e-deps asan tsan demo bench format lint clean
+.PHONY: help build demo-build test e2e-deps asan tsan sim fuzz demo bench format lint clean
 
 JOBS ?= $(shell nproc)
 SOURCES = git ls-files -z -- '*.h' '*.cpp' '*.cc'
@@ -36,6 +36,20 @@ tsan: ## build and run the unit tests of the layers with threads under the threa
 	cmake --build --preset tsan --parallel $(JOBS)
 	scripts/run-tsan-tests.sh
 
+sim: ## run 10,000 seeds of the cluster simulator, every power failure and many kills
+	@scripts/install-deps.sh build
+	cmake --preset dev
+	cmake --build --preset dev --parallel $(JOBS) --target cotenant cotenant-sim unit_tests crash_tests
+	seq 0 99 | xargs -P $(JOBS) -I N sh -c 'build/cotenant-sim --seeds $$((N * 100 + 1))..$$((N * 100 + 100)) --keep-going'
+	COTENANT_TEST_POWER_FAILURES=all build/unit_tests --gtest_filter='SqlitePowerFailureTest.*' --gtest_brief=1
+	COTENANT_TEST_KILLS=200 COTENANT_TEST_BINARY=$(CURDIR)/build/cotenant build/crash_tests --gtest_brief=1
+
+fuzz: ## build the fuzz targets with clang and run each for FUZZ_SECONDS (60)
+	@scripts/install-deps.sh build fuzz
+	cmake --preset fuzz
+	cmake --build --preset fuzz --parallel $(JOBS)
+	scripts/run-fuzzers.sh $(or $(FUZZ_SECONDS),60)
+
 bench: ## build optimised, then measure; each table says on what machine
 	@scripts/install-deps.sh build run bench
 	cmake --preset bench
@@ -56,9 +70,10 @@ format: ## format the tracked C++ files in place
 	@scripts/install-deps.sh format
 	$(SOURCES) | xargs -0 -r clang-format -i
 
-lint: ## check the format of the tracked C++ files
-	@scripts/install-deps.sh format
+lint: ## check the format of the tracked C++ files, and src/ with clang-tidy
+	@scripts/install-deps.sh build format lint
 	$(SOURCES) | xargs -0 -r clang-format --dry-run -Werror
+	scripts/run-clang-tidy.sh
 
 clean: ## remove what was built and what npm fetched
-	rm -rf build build-asan build-tsan build-fuzz build-release tests/e2e/node_modules
+	rm -rf build build-asan build-tsan build-fuzz build-tidy build-release tests/e2e/node_modules

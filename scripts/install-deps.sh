@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install-deps.sh [build|run|test|format|bench ...]: installs from Debian 12 what is absent for the purposes
+# install-deps.sh [build|run|test|format|lint|fuzz|bench ...]: installs from Debian 12 what is absent for the purposes
 # named (default: build). Looks for each tool first, so that tools which came another way are used as
 # they are; never removes or replaces a package.
 set -euo pipefail
@@ -38,6 +38,9 @@ test|python3-boto3|fn:has_boto3|the AWS SDK for Python, for the end-to-end tests
 test|awscli|fn:has_awscli|the AWS CLI, for the end-to-end tests
 test|docker-registry|docker-registry|the registry of the image tests
 format|clang-format|clang-format|make format, make lint
+lint|clang-tidy|clang-tidy|make lint
+fuzz|clang|clang++|the compiler of the fuzz targets
+fuzz|libclang-rt-14-dev|fn:has_libfuzzer|libFuzzer and the sanitizers for it
 bench|libbenchmark-dev|dpkg|times small functions
 '
 
@@ -46,6 +49,10 @@ has_boto3() { /usr/bin/python3 -c 'import boto3' 2>/dev/null; }
 has_awscli() { test -x /usr/bin/aws; }
 apparmor_served() {
   ! grep -qs Y /sys/module/apparmor/parameters/enabled || command -v apparmor_parser >/dev/null
+}
+has_libfuzzer() {
+  printf 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }\n' |
+    clang++ -x c++ -fsanitize=fuzzer,address -o /dev/null - 2>/dev/null
 }
 has_package() { [ "$(dpkg-query --show --showformat '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
@@ -65,8 +72,8 @@ purposes=("$@")
 [ $# -gt 0 ] || purposes=(build)
 for purpose in "${purposes[@]}"; do
   case "$purpose" in
-    build | run | test | format | bench) ;;
-    *) die "unknown purpose '$purpose'; there are: build run test format bench" ;;
+    build | run | test | format | lint | fuzz | bench) ;;
+    *) die "unknown purpose '$purpose'; there are: build run test format lint fuzz bench" ;;
   esac
 done
 

@@ -7,6 +7,7 @@
 namespace cotenant::base {
 
 void assertion_failed(const char* expression, const char* file, int line) {
+  log::set_level(log::Level::kError);  // whoever wanted silence wants this
   log::error("assertion failed: {} ({}:{})", expression, file, line);
   std::abort();
 }

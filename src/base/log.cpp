@@ -23,6 +23,8 @@ std::string_view label(Level level) {
       return "warn";
     case Level::kError:
       return "error";
+    case Level::kSilent:
+      break;
   }
   return "?";
 }

@@ -8,7 +8,8 @@
 
 namespace cotenant::base::log {
 
-enum class Level { kDebug, kInfo, kWarn, kError };
+// kSilent is for set_level() only: nothing is written.
+enum class Level { kDebug, kInfo, kWarn, kError, kSilent };
 
 void set_level(Level level);
 void write(Level level, std::string_view text);

@@ -192,6 +192,11 @@ void FakeContainerRuntime::set_away(bool away) {
   changed();
 }
 
+void FakeContainerRuntime::set_clock(base::TimeMs now_ms) {
+  const std::lock_guard lock(mutex_);
+  clock_ms_ = std::max(clock_ms_, now_ms);
+}
+
 void FakeContainerRuntime::fail_next(Call call, base::Error error) {
   const std::lock_guard lock(mutex_);
   failures_[call].push_back(std::move(error));

@@ -44,6 +44,8 @@ class FakeContainerRuntime final : public ports::ContainerRuntime {
   void erase_container(const std::string& id);  // as `docker rm --force` by somebody else
   void add_container(ports::ContainerState state);
   void set_away(bool away);
+  // Wall time, for the containers' times; it goes on by itself too.
+  void set_clock(base::TimeMs now_ms);
   void fail_next(Call call, base::Error error);
   void lose_next_create_answer();  // the container is made; the answer is kTimeout
   void hold(Call call);            // calls of this kind wait until released

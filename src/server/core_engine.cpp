@@ -65,6 +65,7 @@ void CoreEngine::run(std::vector<PendingCommand> commands) {
       batch.answers.push_back({std::move(pending.done), base::fail(refusal())});
       continue;
     }
+    note_connection(batch, pending.command);
     auto outcome = core::apply(state_, pending.command, context);
     if (!outcome) {
       batch.answers.push_back({std::move(pending.done), base::fail(outcome.error())});
@@ -105,7 +106,7 @@ bool CoreEngine::may_be_full(const Batch& batch) const {
 void CoreEngine::flush(Batch& batch) {
   if (auto status = commit(batch.writes); !status) {
     const base::Error cause = status.error();
-    roll_back(cause);
+    roll_back(cause, batch);
     const bool too_large = cause.code == base::ErrorCode::kLimitExceeded && !failed_;
     for (Answer& answer : batch.answers) answer.reply = base::fail(too_large ? cause : refusal());
   } else {
@@ -147,7 +148,23 @@ base::Status CoreEngine::commit(const Writes& writes) {
   return store_part();
 }
 
-void CoreEngine::roll_back(const base::Error& cause) {
+void CoreEngine::note_connection(Batch& batch, const core::Command& command) const {
+  const auto changes = [&](const std::string& instance_id) {
+    const auto known = state_.instances.find(instance_id);
+    if (known == state_.instances.end()) return;  // a refused commit takes it away altogether
+    batch.connections_before.try_emplace(
+        instance_id, Connection{known->second.agent_connected, known->second.connection_epoch});
+  };
+  if (const auto* hello = std::get_if<core::ConnectInstance>(&command)) {
+    changes(hello->registration.id);
+  } else if (const auto* dismissal = std::get_if<core::DeregisterInstance>(&command)) {
+    changes(dismissal->instance_id);
+  } else if (const auto* gone = std::get_if<core::DisconnectInstance>(&command)) {
+    batch.disconnects.push_back(*gone);
+  }
+}
+
+void CoreEngine::roll_back(const base::Error& cause, const Batch& batch) {
   const bool too_large = cause.code == base::ErrorCode::kLimitExceeded;
   if (cause.code != base::ErrorCode::kUnavailable && !too_large) {
     failed_ = cause;
@@ -172,17 +189,31 @@ void CoreEngine::roll_back(const base::Error& cause) {
                      state.error().message);
     return;
   }
-  // Connections are facts of this moment, not of the store.
-  for (auto& [id, instance] : state->instances) {
-    const auto before = state_.instances.find(id);
-    if (before == state_.instances.end()) continue;
-    instance.agent_connected = before->second.agent_connected;
-    instance.connection_epoch = before->second.connection_epoch;
-    core::instance_changed(*state, instance);
-  }
+  keep_connections(*state, batch);
   revision_ = snapshot->revision;
   state_ = std::move(*state);
   if (observer_ != nullptr) observer_->on_loaded(state_);
+}
+
+// Connections are facts of this moment, not of the store; but a hello that was refused has made none,
+// and a refused dismissal has ended none.
+void CoreEngine::keep_connections(core::State& state, const Batch& batch) const {
+  for (auto& [id, instance] : state.instances) {
+    const auto now = state_.instances.find(id);
+    if (now == state_.instances.end()) continue;
+    const auto before = batch.connections_before.find(id);
+    const bool refused = before != batch.connections_before.end();
+    instance.agent_connected = refused ? before->second.connected : now->second.agent_connected;
+    instance.connection_epoch = refused ? before->second.epoch : now->second.connection_epoch;
+    core::instance_changed(state, instance);
+  }
+  for (const core::DisconnectInstance& gone : batch.disconnects) {
+    const auto found = state.instances.find(gone.instance_id);
+    if (found != state.instances.end() && found->second.connection_epoch == gone.epoch) {
+      found->second.agent_connected = false;
+      core::instance_changed(state, found->second);
+    }
+  }
 }
 
 base::Error CoreEngine::refusal() const {
@@ -207,7 +238,7 @@ void CoreEngine::tick() {
       writable_ = true;
       base::log::info("the store takes writes again");
     } else if (revision.error().code != base::ErrorCode::kUnavailable) {
-      roll_back(revision.error());
+      roll_back(revision.error(), {});
     }
   }
   const bool clock_went_back = now_ms < expired_at_ms_;

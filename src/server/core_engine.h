@@ -81,12 +81,21 @@ class CoreEngine {
 
   using Writes = std::map<std::string, std::optional<std::string>>;  // by key: none twice
 
+  struct Connection {
+    bool connected = false;
+    std::int64_t epoch = 0;
+  };
+
   // What waits for one commit.
   struct Batch {
     Writes writes;
     std::size_t bytes = 0;
     core::Effects effects;
     std::vector<Answer> answers;
+    // Connections are no records: what a refused hello changed of them is put back by hand, and what
+    // has ended since ends again.
+    std::map<std::string, Connection> connections_before;  // by instance, of the batch's hellos
+    std::vector<core::DisconnectInstance> disconnects;
   };
 
   CoreEngine(ports::Store& store, const base::Clock& clock, std::uint64_t seed);
@@ -97,7 +106,9 @@ class CoreEngine {
   // Stores the batch, tells the sink and gives the answers; or rolls back.
   void flush(Batch& batch);
   base::Status commit(const Writes& writes);
-  void roll_back(const base::Error& cause);
+  void note_connection(Batch& batch, const core::Command& command) const;
+  void roll_back(const base::Error& cause, const Batch& batch);
+  void keep_connections(core::State& state, const Batch& batch) const;
   base::Error refusal() const;
 
   ports::Store* store_;

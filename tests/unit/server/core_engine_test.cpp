@@ -177,6 +177,37 @@ TEST_F(CoreEngineTest, AReadOnlyStoreStillSeesAgentsGo) {
   EXPECT_FALSE(engine_->state().instances.at("i1").agent_connected);
 }
 
+TEST_F(CoreEngineTest, ARefusedHelloLeavesTheConnectionThatWasThere) {
+  struct Case {
+    const char* name;
+    std::vector<core::Command> before;
+    std::vector<core::Command> refused;
+    bool connected;
+    std::int64_t epoch;
+  };
+  auto grown = connect_command("i1", 2);
+  grown.registration.agent_version = "newer";  // so that there is something to store
+  const core::CreateCluster other{"other"};
+  const Case cases[] = {
+      {"the older connection is still there", {}, {grown}, true, 1},
+      {"it had ended before", {core::DisconnectInstance{"i1", 1}}, {grown}, false, 1},
+      {"it ends after the hello", {}, {grown, core::DisconnectInstance{"i1", 1}}, false, 1},
+      {"the new one ends too", {}, {grown, core::DisconnectInstance{"i1", 2}}, true, 1},
+      {"nothing to store of its own", {}, {connect_command("i1", 2), other}, true, 1},
+      {"no hello at all", {}, {other}, true, 1},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    start_with_task();
+    run(c.before);
+    store_->set_fault(fakes::MemoryStore::Fault::kRefused);
+    for (const auto& reply : run(c.refused)) EXPECT_FALSE(reply);
+    const core::Instance& instance = engine_->state().instances.at("i1");
+    EXPECT_EQ(instance.agent_connected, c.connected);
+    EXPECT_EQ(instance.connection_epoch, c.epoch);
+  }
+}
+
 TEST_F(CoreEngineTest, AnUnknownOutcomeIsTheEnd) {
   for (const Fault fault : {Fault::kUnknownStored, Fault::kUnknownNotStored, Fault::kConflict}) {
     SCOPED_TRACE(static_cast<int>(fault));
