@@ -195,6 +195,7 @@ TEST_F(CoreEngineTest, ARefusedHelloLeavesTheConnectionThatWasThere) {
       {"the new one ends too", {}, {grown, core::DisconnectInstance{"i1", 2}}, true, 1},
       {"nothing to store of its own", {}, {connect_command("i1", 2), other}, true, 1},
       {"no hello at all", {}, {other}, true, 1},
+      {"a dismissal", {}, {core::DeregisterInstance{"default", "i1", true}}, true, 1},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
