@@ -1,5 +1,8 @@
 // Input: a request: a line "METHOD target", headers, an empty line, the body.
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "fuzz_target.h"
 #include "net/sigv4.h"
