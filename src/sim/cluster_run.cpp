@@ -74,7 +74,7 @@ class ClusterRun {
           env_, plane_, machine(fmt::format("{:032x}", i + 1), dice_.below(4))));
       Node& node = *nodes_.back();
       node.set_may_run([this, &node](const std::string& task_id) {
-        return holds(node, task_id) || !has_joined(node);
+        return holds(node, task_id) || !is_registered(node);
       });
       client_.know_instance(node.id());
       node.set_seen_running([this](const std::string& id) { return seen_running(id); });
@@ -104,12 +104,13 @@ class ClusterRun {
            core::holds_reservation(found->second);
   }
 
-  // Has it joined: then nothing may run there that has no reservation. One that was deregistered, or is
-  // away, may still have to stop what it has.
-  bool has_joined(const Node& node) {
+  // Then nothing may run there that has no reservation: one that was deregistered must have stopped
+  // everything before it joins again.
+  bool is_registered(const Node& node) {
     const core::State& state = known();
     const auto found = state.instances.find(node.id());
-    return plane_.up() && found != state.instances.end() && found->second.agent_connected;
+    return found != state.instances.end() &&
+           found->second.status != core::InstanceStatus::kInactive;
   }
 
   bool seen_running(const std::string& container_id) {
@@ -139,7 +140,7 @@ class ClusterRun {
   // A task that the control plane calls STOPPED has nothing that runs.
   void check_machines() {
     for (const auto& node : nodes_) {
-      if (!has_joined(*node)) continue;
+      if (!is_registered(*node)) continue;
       for (const Node::Running& running : node->running()) {
         if (holds(*node, running.task_id)) continue;
         journal_.violation("{}: container {} runs, whose task {} holds no reservation", node->id(),
