@@ -65,7 +65,7 @@ ServerDialog::Heard ServerDialog::desired(codec::ServerDesired message) {
   if (message.revision <= revision_) return Heard::kNothing;  // it came twice
   // Without everything before it, a change or a further part says nothing certain.
   const bool is_next = message.revision == revision_ + 1;
-  if (message.full ? parts_ && !is_next : !synced_ || parts_ || !is_next) {
+  if (!is_next || (!message.full && (!synced_ || parts_))) {
     protest(fmt::format("desired state {} came after {}", message.revision, revision_));
     return Heard::kNothing;
   }

@@ -117,7 +117,12 @@ class Node::Connection final : public ports::WebSocketListener {
 };
 
 Node::Node(Env& env, Plane& plane, core::InstanceRegistration registration)
-    : env_(env), plane_(plane), registration_(std::move(registration)) {}
+    : env_(env),
+      plane_(plane),
+      registration_(std::move(registration)),
+      wall_clock_(env.scheduler),
+      // Where no file can be: what it forgets costs only that an image is never cleaned up.
+      keeper_(agent::ImageOptions{}, "/dev/null/none", images_, wall_clock_) {}
 
 Node::~Node() = default;
 
@@ -141,7 +146,8 @@ void Node::kill_agent() {
   const auto on_their_way = effects_;
   for (const auto& effect : on_their_way) {
     const auto& what = effect->action.what;
-    const bool is_long = std::holds_alternative<agent::CreateContainer>(what) ||
+    const bool is_long = std::holds_alternative<agent::PullImage>(what) ||
+                         std::holds_alternative<agent::CreateContainer>(what) ||
                          std::holds_alternative<agent::StopContainer>(what) ||
                          std::holds_alternative<agent::RemoveContainer>(what);
     if (is_long || effect->done) continue;
@@ -375,7 +381,12 @@ base::Status Node::act(const agent::Action& action) {
   ++effect_count_;
   check_before(action);
   // Made anew: an action outlives the agent that asked for it.
-  agent::ActionRunner runner(id(), runtime_, mps_, wiring_);
+  const auto on_pull = [this, life = life_](const std::string& image) {
+    if (life == life_ && agent_ != nullptr) {
+      agent_->logic.note_pull_began(image, env_.scheduler.now_ms());
+    }
+  };
+  agent::ActionRunner runner(id(), runtime_, mps_, wiring_, keeper_, on_pull);
   base::Status status = runner.run(action);
   if (status) {
     if (const auto* create = std::get_if<agent::CreateContainer>(&action.what)) {

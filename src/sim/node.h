@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "agent/action.h"
+#include "agent/image_keeper.h"
 #include "core/instance.h"
 #include "fakes/fake_container_runtime.h"
 #include "fakes/fake_gpu_wiring.h"
+#include "fakes/fake_image_store.h"
 #include "fakes/fake_mps_control.h"
 #include "sim/plane.h"
 
@@ -90,6 +92,14 @@ class Node {
   fakes::FakeContainerRuntime runtime_;
   fakes::FakeMpsControl mps_;
   fakes::FakeGpuWiring wiring_;
+  fakes::FakeImageStore images_;
+  struct WallClock final : base::Clock {
+    explicit WallClock(const Scheduler& time) : scheduler(time) {}
+    base::TimeMs now_ms() const override { return scheduler.now_ms(); }
+    const Scheduler& scheduler;
+  };
+  const WallClock wall_clock_;
+  agent::ImageKeeper keeper_;
   std::function<bool(const std::string&)> may_run_;
   std::function<bool(const std::string&)> seen_running_;
 
