@@ -198,17 +198,17 @@ Status DockerRuntime::remove(const std::string& id) {
 
 Status DockerRuntime::remove_unused_volumes(const std::string& label, const std::string& value) {
   const std::string doing = fmt::format("list unused volumes with {}={}", label, value);
-  const Result<Json> body = get_json(
+  const Result<Json> body = engine_->get_json(
       {doing, "GET", "/volumes?filters=" + percent_encode(docker_volume_filter(label, value)),
-       kQueryTimeout});
+       kDockerQueryTimeout});
   if (!body) return fail(body.error());
   Status first;
   for (const Json& volume : body->array_or_empty("Volumes")) {
     const std::string name = volume.string_or("Name", "");
     if (name.empty()) continue;
     const std::string removing = fmt::format("remove volume {}", name);
-    const Result<ports::HttpResponse> response =
-        send({removing, "DELETE", "/volumes/" + percent_encode(name), kQueryTimeout});
+    const Result<ports::HttpResponse> response = engine_->send(
+        {removing, "DELETE", "/volumes/" + percent_encode(name), kDockerQueryTimeout});
     if (!response) return fail(response.error());
     // 404: gone already; 409: a container that is being made has it.
     const bool good = response->status == 204 || response->status == 404 || response->status == 409;

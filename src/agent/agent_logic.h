@@ -72,8 +72,8 @@ class AgentLogic {
   // Actions to carry out; they count as in flight from now on. `now_ms` must not go back.
   std::vector<Action> step(base::TimeMs now_ms);
 
-  // Whether an action is under way.
-  bool busy() const { return !in_flight_.empty(); }
+  // Whether an action on a container or a daemon is under way.
+  bool busy() const { return in_flight_.size() > busy_images_.size(); }
   // The images that containers are to be created from or run from.
   std::set<std::string> wanted_images() const;
 
