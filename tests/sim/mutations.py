@@ -57,8 +57,9 @@ MUTATIONS = [
      "  revision_ = snapshot->revision;\n  state_ = std::move(*state);",
      "  revision_ = snapshot->revision;\n  if (!ON) state_ = std::move(*state);"),
     ("answered-though-refused", "server/core_engine.cpp",
-     "for (Answer& answer : batch.answers) answer.reply = base::fail(refusal());",
-     "for (Answer& answer : batch.answers) { if (!ON) answer.reply = base::fail(refusal()); }"),
+     "for (Answer& answer : batch.answers) answer.reply = base::fail(too_large ? cause : refusal());",
+     "for (Answer& answer : batch.answers) {"
+     " if (!ON) answer.reply = base::fail(too_large ? cause : refusal()); }"),
     ("ack-though-not-stored", "server/agent_hub.cpp",
      "if (!reply) return self->close(reply.error().message);",
      "if (!reply && !ON) return self->close(reply.error().message);"),
