@@ -60,6 +60,8 @@ std::string_view network_mode_name(ports::NetworkMode mode) {
       return "host";
     case ports::NetworkMode::kNone:
       return "none";
+    case ports::NetworkMode::kAwsvpc:
+      break;  // docker_settings.cpp
   }
   return "none";
 }
@@ -311,6 +313,7 @@ Result<ports::ContainerState> parse_docker_inspect(const Json& body) {
   result.health = parse_docker_health(*state);
   if (result.phase == ports::ContainerPhase::kRunning) {
     result.bindings = parse_docker_bindings(body);
+    result.address = parse_docker_address(body);
     return result;
   }
 

@@ -196,6 +196,27 @@ Status DockerRuntime::remove(const std::string& id) {
   return fail(error);
 }
 
+Status DockerRuntime::import_image(const std::string& image, const std::string& tar,
+                                   const std::string& program) {
+  const std::string doing = fmt::format("import image {}", image);
+  const std::size_t colon = image.rfind(':');
+  if (colon == std::string::npos) return fail(ErrorCode::kClient, doing + ": it must have a tag");
+  const std::string entry_point = "ENTRYPOINT " + Json::array().push(program).dump();
+  const Result<ports::HttpResponse> response =
+      engine_->send({doing, "POST",
+                     fmt::format("/images/create?fromSrc=-&repo={}&tag={}&changes={}",
+                                 percent_encode(image.substr(0, colon)), image.substr(colon + 1),
+                                 percent_encode(entry_point)),
+                     kCreateTimeout, tar});
+  if (!response) return fail(response.error());
+  if (response->status != 200) return fail(docker_error(doing, *response));
+  // A failure after the start of the answer comes as its last line.
+  if (response->body.find("\"errorDetail\"") != std::string::npos) {
+    return fail(ErrorCode::kClient, fmt::format("{}: {}", doing, response->body));
+  }
+  return {};
+}
+
 Status DockerRuntime::remove_unused_volumes(const std::string& label, const std::string& value) {
   const std::string doing = fmt::format("list unused volumes with {}={}", label, value);
   const Result<Json> body = engine_->get_json(

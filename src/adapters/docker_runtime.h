@@ -36,6 +36,8 @@ class DockerRuntime final : public ports::ContainerRuntime {
   base::Status start(const std::string& id) override;
   base::Status stop(const std::string& id, std::int64_t timeout_s) override;
   base::Status remove(const std::string& id) override;
+  base::Status import_image(const std::string& image, const std::string& tar,
+                            const std::string& program) override;
   base::Status remove_unused_volumes(const std::string& label, const std::string& value) override;
   // Events from the call on are seen, also those before the connection is up.
   base::Status watch(const std::string& label, const std::string& value,

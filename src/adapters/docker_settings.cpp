@@ -164,9 +164,18 @@ void set_names(const ports::ContainerSpec& spec, Json& body, Json& host) {
   set_list(host, "Dns", settings.dns_servers);
   set_list(host, "DnsSearch", settings.dns_search_domains);
   set_list(host, "Links", spec.links);
+}
+
+void set_namespaces(const ports::ContainerSpec& spec, Json& host) {
+  const std::string holder = "container:" + spec.namespace_holder;
+  if (spec.network_mode == ports::NetworkMode::kAwsvpc) host.set("NetworkMode", holder);
   if (spec.pid_mode == NamespaceMode::kHost) host.set("PidMode", "host");
+  if (spec.pid_mode == NamespaceMode::kTask) host.set("PidMode", holder);
   if (spec.ipc_mode == NamespaceMode::kHost) host.set("IpcMode", "host");
   if (spec.ipc_mode == NamespaceMode::kNone) host.set("IpcMode", "none");
+  if (spec.ipc_mode == NamespaceMode::kTask) {
+    host.set("IpcMode", spec.namespace_holder.empty() ? "shareable" : holder);
+  }
 }
 
 // Without a driver, or with one that is only stored: the engine's files, bounded.
@@ -209,6 +218,7 @@ void set_docker_settings(const ports::ContainerSpec& spec, Json& body, Json& hos
   if (spec.host.pseudo_terminal) body.set("Tty", true);
   set_health(spec, body);
   set_names(spec, body, host);
+  set_namespaces(spec, host);
   set_ports(spec, body, host);
   set_storage(spec, host);
   set_devices(spec, host);
@@ -235,6 +245,11 @@ std::vector<core::NetworkBinding> parse_docker_bindings(const Json& inspection) 
   }
   std::sort(bindings.begin(), bindings.end());
   return bindings;
+}
+
+std::string parse_docker_address(const Json& inspection) {
+  const Json* network = inspection.find("NetworkSettings");
+  return network == nullptr ? "" : network->string_or("IPAddress", "");
 }
 
 core::HealthStatus parse_docker_health(const Json& state) {

@@ -3,6 +3,7 @@
 // Source: Docker Engine API reference, versions 1.41 to 1.51.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "codec/json.h"
@@ -15,6 +16,7 @@ void set_docker_settings(const ports::ContainerSpec& spec, codec::Json& body, co
 
 // From an inspection. Nothing and unknown where it says nothing.
 std::vector<core::NetworkBinding> parse_docker_bindings(const codec::Json& inspection);
+std::string parse_docker_address(const codec::Json& inspection);
 core::HealthStatus parse_docker_health(const codec::Json& state);
 
 }  // namespace cotenant::adapters

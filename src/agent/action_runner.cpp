@@ -4,6 +4,8 @@
 
 #include "agent/container_spec.h"
 #include "agent/labels.h"
+#include "agent/pause_container.h"
+#include "agent/pause_image.h"
 #include "base/log.h"
 
 namespace cotenant::agent {
@@ -28,6 +30,8 @@ Status ActionRunner::run(const Action& action) {
     Status operator()(const ProbeDaemon& a) { return self.mps_.probe(a.gpu_uuid); }
     Status operator()(const StopDaemon& a) { return self.mps_.stop(a.gpu_uuid); }
     Status operator()(const PullImage& a) {
+      // It comes with cotenant: create() imports it where it is not there.
+      if (a.image == pause_image_name()) return {};
       return self.images_.ensure(
           a.image, [&] { self.on_pull_(a.image); }, self.stop_pulls_.get_token());
     }
@@ -48,7 +52,14 @@ Status ActionRunner::create(const CreateContainer& action) {
       build_container_spec(action.plan, instance_id_, *info, wiring_, mps_);
   if (!built) return fail(built.error());
   for (const std::string& warning : built->warnings) base::log::warn("agent: {}", warning);
-  const base::Result<std::string> id = runtime_.create(built->spec);
+  base::Result<std::string> id = runtime_.create(built->spec);
+  if (!id && id.error().code == base::ErrorCode::kNotFound && is_pause(action.plan.container)) {
+    // Its image is ours, and not there on a new engine, or after a clean-up of images.
+    const Status imported =
+        runtime_.import_image(built->spec.image, pause_image_tar(), kPauseProgram);
+    if (!imported) return imported;
+    id = runtime_.create(built->spec);
+  }
   if (!id) return fail(id.error());
   return {};
 }

@@ -5,6 +5,7 @@
 
 #include "agent/container_spec.h"
 #include "agent/labels.h"
+#include "agent/pause_container.h"
 #include "base/limits.h"
 
 namespace cotenant::agent {
@@ -100,6 +101,7 @@ void AgentLogic::desire_changes(std::vector<DesiredTask> tasks,
                                 const std::vector<std::string>& removed) {
   for (const std::string& task_id : removed) desired_.erase(task_id);
   for (DesiredTask& task : tasks) {
+    add_pause_container(task);
     const std::string task_id = task.task_id;
     desired_.insert_or_assign(task_id, std::move(task));
   }
@@ -334,10 +336,12 @@ void AgentLogic::observe_task(const DesiredTask& task) {
       seen.bindings = host_bindings(container.definition);
     }
   }
-  if (task.stop || !ending(task)) return;
-  for (const DesiredContainer& container : task.containers) {
-    observe_container(container, false, true);
+  if (!task.stop && ending(task)) {
+    for (const DesiredContainer& container : task.containers) {
+      observe_container(container, false, true);
+    }
   }
+  observe_pause(task);
 }
 
 void AgentLogic::observe_container(const DesiredContainer& container, bool stop, bool task_ends) {
@@ -475,6 +479,7 @@ std::vector<core::TaskObservation> AgentLogic::observations() const {
         seen.pull_stopped_at_ms = pull->second.stopped_at_ms;
       }
       for (const DesiredContainer& container : task.containers) {
+        if (is_pause(container)) continue;
         const auto found = memory_.find(container.id);
         if (found != memory_.end()) {
           seen.containers.push_back(found->second.last);
@@ -488,7 +493,7 @@ std::vector<core::TaskObservation> AgentLogic::observations() const {
       const std::string task_id = label_of(state, kTaskLabel);
       core::ContainerObservation container;
       container.name = label_of(state, kContainerNameLabel);
-      if (task_id.empty() || container.name.empty()) continue;
+      if (task_id.empty() || container.name.empty() || container.name == kPauseName) continue;
       container.runtime_id = state.id;
       container.image_digest = state.image_digest;
       if (state.phase == ContainerPhase::kRunning) container.status = ContainerStatus::kRunning;

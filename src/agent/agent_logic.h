@@ -172,6 +172,9 @@ class AgentLogic {
   StartVerdict start_verdict(const core::DesiredTask& task, const core::DesiredContainer& container,
                              base::TimeMs now_ms) const;
 
+  // Gives the others the address of the task's pause container, and the reason why it failed.
+  void observe_pause(const core::DesiredTask& task);
+
   void observe_task(const core::DesiredTask& task);
   void observe_container(const core::DesiredContainer& container, bool stop, bool task_ends);
   void step_task(const core::DesiredTask& task, base::TimeMs now_ms);

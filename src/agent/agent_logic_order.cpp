@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "agent/agent_logic.h"
+#include "agent/pause_container.h"
+#include "base/limits.h"
 
 namespace cotenant::agent {
 
@@ -47,6 +49,26 @@ bool AgentLogic::fail_impossible_starts(const DesiredTask& task, TimeMs now_ms) 
     failed = true;
   }
   return failed;
+}
+
+void AgentLogic::observe_pause(const DesiredTask& task) {
+  if (task.containers.empty() || !is_pause(task.containers.front())) return;
+  const DesiredContainer& pause = task.containers.front();
+  const ContainerState* state = find_state(pause.id);
+  const core::ContainerObservation& held = memory_.at(pause.id).last;
+  for (const DesiredContainer& container : task.containers) {
+    if (is_pause(container)) continue;
+    core::ContainerObservation& seen = memory_.at(container.id).last;
+    if (state != nullptr && seen.status == ContainerStatus::kRunning) {
+      seen.address = state->address;
+    }
+    const bool never_ran = seen.status == ContainerStatus::kStopped && !seen.exit_code;
+    if (never_ran && seen.reason.empty() && !held.reason.empty()) {
+      seen.reason =
+          "ResourceInitializationError: the task's own network or processes: " + held.reason;
+      seen.reason.resize(std::min(seen.reason.size(), base::limits::kReasonChars));
+    }
+  }
 }
 
 bool AgentLogic::may_create(const DesiredTask& task, const DesiredContainer& container) const {

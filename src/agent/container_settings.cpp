@@ -6,6 +6,7 @@
 
 #include "agent/environment_file.h"
 #include "agent/labels.h"
+#include "agent/pause_container.h"
 
 namespace cotenant::agent {
 namespace {
@@ -83,18 +84,37 @@ Status add_siblings(const ContainerPlan& plan, ports::ContainerSpec& spec) {
   return {};
 }
 
+// The pause container has the network and the shared memory that the others join.
+Status add_namespaces(const ContainerPlan& plan, bool has_bridge, ports::ContainerSpec& spec) {
+  const bool own_network = plan.network_mode == core::NetworkMode::kAwsvpc;
+  if (own_network && !has_bridge) {
+    return refuse(plan, "networkMode", "awsvpc needs an engine with a bridge network");
+  }
+  spec.pid_mode = plan.settings.pid_mode;
+  spec.ipc_mode = plan.settings.ipc_mode;
+  if (is_pause(plan.container)) {
+    spec.network_mode = own_network ? core::NetworkMode::kBridge : core::NetworkMode::kNone;
+    spec.pid_mode = core::NamespaceMode::kOwn;
+    if (spec.ipc_mode != core::NamespaceMode::kTask) spec.ipc_mode = core::NamespaceMode::kOwn;
+    return {};
+  }
+  const auto pause = plan.engine_names.find(kPauseName);
+  if (pause != plan.engine_names.end()) spec.namespace_holder = pause->second;
+  return {};
+}
+
 }  // namespace
 
-Status add_settings(const ContainerPlan& plan, const std::string& instance_id, BuiltSpec& built) {
+Status add_settings(const ContainerPlan& plan, const std::string& instance_id, bool has_bridge,
+                    BuiltSpec& built) {
   ports::ContainerSpec& spec = built.spec;
+  if (Status added = add_namespaces(plan, has_bridge, spec); !added) return added;
   const core::ContainerDefinition& definition = plan.container.definition;
   // A task's size is the limit of each of its containers that has none of its own.
   if (spec.memory_mib == 0) spec.memory_mib = plan.settings.memory_mib.value_or(0);
   spec.cpu_limit_units = plan.settings.cpu_units.value_or(0);
   spec.host = definition.host;
   spec.health_check = definition.life.health_check;
-  spec.pid_mode = plan.settings.pid_mode;
-  spec.ipc_mode = plan.settings.ipc_mode;
   if (plan.network_mode == core::NetworkMode::kBridge) {
     spec.ports = definition.ports;
     const bool needs_bridge = !spec.ports.empty() || !definition.host.links.empty();

@@ -10,6 +10,6 @@ namespace cotenant::agent {
 // Adds to `built` what stands in the plan's ports, host, life and task settings. Errors: kClient,
 // naming the container and the member.
 base::Status add_settings(const ContainerPlan& plan, const std::string& instance_id,
-                          BuiltSpec& built);
+                          bool has_bridge, BuiltSpec& built);
 
 }  // namespace cotenant::agent

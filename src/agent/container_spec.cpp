@@ -124,7 +124,8 @@ base::Result<BuiltSpec> build_container_spec(const ContainerPlan& plan,
                     definition.name, plan.family, plan.revision));
   }
 
-  if (base::Status set = add_settings(plan, instance_id, built); !set) return fail(set.error());
+  if (base::Status set = add_settings(plan, instance_id, engine.has_bridge, built); !set)
+    return fail(set.error());
   if (const auto* share = std::get_if<SharedGpu>(&definition.gpu)) add_mps(plan, *share, mps, spec);
   if (base::Status wired = wiring.wire(engine, plan.container.gpu_uuids, spec); !wired) {
     return fail(ErrorCode::kClient, wired.error().message);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "agent/pause_container.h"
+
 namespace cotenant::agent {
 namespace {
 
@@ -93,6 +95,9 @@ StartVerdict judge_start(const core::DesiredTask& task, const DesiredContainer& 
 
 std::vector<std::string> creation_order(const core::ContainerDefinition& definition) {
   std::vector<std::string> names;
+  for (const core::Dependency& dependency : definition.life.depends_on) {
+    if (dependency.container == kPauseName) names.push_back(dependency.container);
+  }
   for (const std::string& link : definition.host.links) names.push_back(linked_name(link));
   for (const core::VolumesFrom& from : definition.host.volumes_from) {
     names.push_back(from.container);

@@ -34,8 +34,8 @@ struct StartVerdict {
 StartVerdict judge_start(const core::DesiredTask& task, const core::DesiredContainer& container,
                          const FindTarget& find, base::TimeMs now_ms);
 
-// The containers that must exist before this one can be created: what it links to, and whose volumes
-// it takes.
+// The containers that must exist before this one can be created: the pause container, what it links to,
+// and whose volumes it takes.
 std::vector<std::string> creation_order(const core::ContainerDefinition& definition);
 
 // Whether `dependent` has to be gone before `target` is stopped.

@@ -57,6 +57,7 @@ Json observations_json(const std::vector<core::TaskObservation>& tasks) {
         json.set("health", core::to_string(container.health));
       }
       if (!container.bindings.empty()) json.set("bindings", encode_bindings(container.bindings));
+      set_text(json, "address", container.address);
       containers.push(std::move(json));
     }
     Json json = Json::object();
@@ -174,6 +175,7 @@ core::ContainerObservation read_container_observation(JsonReader reader) {
   container.image_digest = reader.text("imageDigest", false, limits::kNameChars);
   container.health = core::parse_health_status(reader.text("health", false))
                          .value_or(core::HealthStatus::kUnknown);
+  container.address = reader.text("address", false, limits::kNameChars);
   reader.each("bindings", false, limits::kPortsPerContainer,
               [&](const Json& element, const std::string& path) {
                 read_binding(JsonReader(element, path, reader.error()), container.bindings);
@@ -265,8 +267,8 @@ core::DesiredTask read_desired_task(JsonReader reader) {
   if (const auto parsed = core::parse_network_mode(mode)) {
     task.network_mode = *parsed;
   } else {
-    reader.refuse(fmt::format("{}: '{}' must be bridge, host or none", reader.at("networkMode"),
-                              shortened(mode)));
+    reader.refuse(fmt::format("{}: '{}' must be bridge, host, none or awsvpc",
+                              reader.at("networkMode"), shortened(mode)));
   }
   if (const Json* settings = reader.object("settings", false)) {
     task.settings = read_task_settings(*settings);

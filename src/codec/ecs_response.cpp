@@ -90,6 +90,33 @@ Json encode_sharing(const core::SharedGpu& shared) {
   return Json::object({{"nvidiaMps", std::move(allocation)}});
 }
 
+// The task's own network has one interface; its id is the task's.
+Json encode_interfaces(const core::Task& task, const core::TaskContainer& container) {
+  Json interfaces = Json::array();
+  if (container.address.empty()) return interfaces;
+  return interfaces.push(
+      Json::object({{"attachmentId", task.id}, {"privateIpv4Address", container.address}}));
+}
+
+Json encode_attachments(const core::Task& task, const core::TaskDefinition& definition) {
+  Json attachments = Json::array();
+  if (definition.network_mode != core::NetworkMode::kAwsvpc) return attachments;
+  std::string address;
+  for (const core::TaskContainer& container : task.containers) {
+    if (!container.address.empty()) address = container.address;
+  }
+  Json details = Json::array();
+  if (!address.empty()) {
+    details.push(Json::object({{"name", "privateIPv4Address"}, {"value", address}}));
+  }
+  const char* status = address.empty() ? "ATTACHING" : "ATTACHED";
+  if (!core::holds_reservation(task)) status = "DELETED";
+  return attachments.push(Json::object({{"id", task.id},
+                                        {"type", "ElasticNetworkInterface"},
+                                        {"status", status},
+                                        {"details", std::move(details)}}));
+}
+
 Json encode_container(const base::ArnFormat& arns, const core::Task& task,
                       const core::TaskContainer& container,
                       const core::ContainerDefinition& definition) {
@@ -104,7 +131,7 @@ Json encode_container(const base::ArnFormat& arns, const core::Task& task,
   if (container.exit_code) json.set("exitCode", *container.exit_code);
   if (!container.reason.empty()) json.set("reason", container.reason);
   json.set("networkBindings", encode_bindings(container.bindings))
-      .set("networkInterfaces", Json::array())
+      .set("networkInterfaces", encode_interfaces(task, container))
       .set("healthStatus", core::to_string(container.health))
       .set("cpu", std::to_string(definition.cpu_units));
   if (definition.memory_mib) json.set("memory", std::to_string(*definition.memory_mib));
@@ -199,7 +226,7 @@ Json encode_task(const base::ArnFormat& arns, const core::Task& task,
     }
   }
   Json json = Json::object();
-  json.set("attachments", Json::array())
+  json.set("attachments", encode_attachments(task, definition))
       .set("attributes", Json::array())
       .set("clusterArn", arns.cluster(task.cluster))
       .set("containerInstanceArn", arns.container_instance(task.cluster, task.instance_id))

@@ -89,6 +89,7 @@ Json encode_task(const core::Task& task) {
       json.set("health", core::to_string(container.health));
     }
     if (!container.bindings.empty()) json.set("bindings", encode_bindings(container.bindings));
+    if (!container.address.empty()) json.set("address", container.address);
     containers.push(std::move(json));
   }
   Json json = versioned();
@@ -225,6 +226,7 @@ NamedRecord decode_task(const Json& json, core::State& state) {
     container.health = core::parse_health_status(entry.string_or("health", ""))
                            .value_or(core::HealthStatus::kUnknown);
     container.bindings = decode_bindings(entry.array_or_empty("bindings"));
+    container.address = entry.string_or("address", "");
     if (auto status = read_word(entry, "status", core::parse_container_status, container.status);
         !status) {
       return fail(status.error());

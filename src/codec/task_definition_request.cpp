@@ -114,7 +114,7 @@ base::Status check_network_mode(const Json& body) {
   if (core::parse_network_mode(text)) return {};
   return fail(
       ErrorCode::kUnsupportedFeature,
-      fmt::format("networkMode: {} is not carried out yet; use bridge, host or none", text));
+      fmt::format("networkMode: {} is not carried out; use bridge, host, none or awsvpc", text));
 }
 
 // The value with only the members that ECS's model has, at every depth.

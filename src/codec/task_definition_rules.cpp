@@ -225,12 +225,17 @@ Status check_system_controls(const Subject& subject) {
                                  "fs.mqueue.*",
                                  name));
     }
-    if (!ipc && subject.definition.network_mode == NetworkMode::kHost) {
+    const NetworkMode mode = subject.definition.network_mode;
+    if (!ipc && (mode == NetworkMode::kHost || mode == NetworkMode::kAwsvpc)) {
       return invalid(path,
-                     "net.* is not possible with networkMode host: it would be the machine's");
+                     fmt::format("net.* is not possible with networkMode {}: it would not be the "
+                                 "container's own",
+                                 core::to_string(mode)));
     }
-    if (ipc && subject.definition.settings.ipc_mode == core::NamespaceMode::kHost) {
-      return invalid(path, fmt::format("{} is not possible with ipcMode host", name));
+    const core::NamespaceMode ipc_mode = subject.definition.settings.ipc_mode;
+    if (ipc && (ipc_mode == core::NamespaceMode::kHost || ipc_mode == core::NamespaceMode::kTask)) {
+      return invalid(
+          path, fmt::format("{} is not possible with ipcMode {}", name, core::to_string(ipc_mode)));
     }
   }
   return {};
@@ -269,11 +274,14 @@ Status check_network(const Subject& subject) {
   const bool bridge = mode == NetworkMode::kBridge;
   for (const Status& status : {
            only(!host.links.empty(), "links", bridge, "bridge"),
-           only(!host.hostname.empty(), "hostname", mode != NetworkMode::kHost, "bridge or none"),
+           only(!host.hostname.empty(), "hostname", bridge || mode == NetworkMode::kNone,
+                "bridge or none"),
            only(!host.dns_servers.empty(), "dnsServers", bridge, "bridge"),
            only(!host.dns_search_domains.empty(), "dnsSearchDomains", bridge, "bridge"),
-           only(!host.extra_hosts.empty(), "extraHosts", mode != NetworkMode::kNone,
+           only(!host.extra_hosts.empty(), "extraHosts", bridge || mode == NetworkMode::kHost,
                 "bridge or host"),
+           only(host.network_disabled, "disableNetworking", mode != NetworkMode::kAwsvpc,
+                "bridge, host or none"),
        }) {
     if (!status) return status;
   }
@@ -351,18 +359,6 @@ Status check_task_size(const Json& document, const TaskDefinition& definition,
   return {};
 }
 
-Status check_namespaces(const TaskDefinition& definition) {
-  using core::NamespaceMode;
-  const core::TaskSettings& settings = definition.settings;
-  for (const auto& [member, mode] :
-       {std::pair{"pidMode", settings.pid_mode}, std::pair{"ipcMode", settings.ipc_mode}}) {
-    if (mode == NamespaceMode::kTask) {
-      return unsupported(member, "task is not carried out yet; leave it out");
-    }
-  }
-  return {};
-}
-
 Status check_platform(const Json& document) {
   const Json* platform = document.find("runtimePlatform");
   if (platform == nullptr) return {};
@@ -386,7 +382,6 @@ Status check_task_settings(const Json& document, const TaskDefinition& definitio
     if (auto status = check_container(subject, host_ports); !status) return status;
   }
   if (auto status = check_container_order(definition); !status) return status;
-  if (auto status = check_namespaces(definition); !status) return status;
   return check_task_size(document, definition, warnings);
 }
 

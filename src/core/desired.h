@@ -42,6 +42,7 @@ struct ContainerObservation {
   std::string image_digest;
   HealthStatus health = HealthStatus::kUnknown;
   std::vector<NetworkBinding> bindings = {};
+  std::string address = {};  // of the task's own network (awsvpc)
   friend bool operator==(const ContainerObservation&, const ContainerObservation&) = default;
 };
 

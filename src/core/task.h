@@ -46,6 +46,7 @@ struct TaskContainer {
   std::vector<std::string> gpu_uuids;
   HealthStatus health = HealthStatus::kUnknown;  // as the engine last said
   std::vector<NetworkBinding> bindings = {};     // likewise
+  std::string address = {};                      // likewise, with networkMode awsvpc
 };
 
 struct ContainerOverride {

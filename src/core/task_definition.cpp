@@ -12,12 +12,15 @@ std::string_view to_string(NetworkMode mode) {
       return "host";
     case NetworkMode::kNone:
       return "none";
+    case NetworkMode::kAwsvpc:
+      return "awsvpc";
   }
   return "";
 }
 
 std::optional<NetworkMode> parse_network_mode(std::string_view text) {
-  for (const NetworkMode mode : {NetworkMode::kBridge, NetworkMode::kHost, NetworkMode::kNone}) {
+  for (const NetworkMode mode :
+       {NetworkMode::kBridge, NetworkMode::kHost, NetworkMode::kNone, NetworkMode::kAwsvpc}) {
     if (to_string(mode) == text) return mode;
   }
   return std::nullopt;

@@ -19,8 +19,9 @@
 
 namespace cotenant::core {
 
-enum class NetworkMode { kBridge, kHost, kNone };
-std::string_view to_string(NetworkMode mode);  // "bridge", "host", "none"
+// kAwsvpc: the containers of a task have one network of their own, with one address.
+enum class NetworkMode { kBridge, kHost, kNone, kAwsvpc };
+std::string_view to_string(NetworkMode mode);  // "bridge", "host", "none", "awsvpc"
 std::optional<NetworkMode> parse_network_mode(std::string_view text);
 
 // Spellings: ECS API reference, TaskDefinition.status.

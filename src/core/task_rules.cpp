@@ -174,11 +174,12 @@ bool observe_container(TaskContainer& container, const ContainerObservation& see
   if (!seen.image_digest.empty()) updated.image_digest = seen.image_digest;
   updated.health = seen.health;
   updated.bindings = seen.bindings;
+  updated.address = seen.address;
   const bool changed =
       updated.status != container.status || updated.exit_code != container.exit_code ||
       updated.reason != container.reason || updated.runtime_id != container.runtime_id ||
       updated.image_digest != container.image_digest || updated.health != container.health ||
-      updated.bindings != container.bindings;
+      updated.bindings != container.bindings || updated.address != container.address;
   container = std::move(updated);
   return changed;
 }

@@ -130,6 +130,14 @@ Status FakeContainerRuntime::remove(const std::string& id) {
   return {};
 }
 
+Status FakeContainerRuntime::import_image(const std::string& image, const std::string&,
+                                          const std::string&) {
+  std::unique_lock lock(mutex_);
+  if (auto error = enter(Call::kImport, lock)) return fail(*error);
+  images_.insert(image);
+  return {};
+}
+
 Status FakeContainerRuntime::watch(const std::string&, const std::string&,
                                    const std::function<void()>& on_change, std::stop_token stop) {
   std::unique_lock lock(mutex_);

@@ -20,7 +20,7 @@ namespace cotenant::fakes {
 
 class FakeContainerRuntime final : public ports::ContainerRuntime {
  public:
-  enum class Call { kInfo, kList, kCreate, kStart, kStop, kRemove, kWatch };
+  enum class Call { kInfo, kList, kCreate, kStart, kStop, kRemove, kWatch, kImport };
 
   explicit FakeContainerRuntime(ports::EngineInfo info = default_info());
   static ports::EngineInfo default_info();  // 4 cores, 8192 MiB, a bridge
@@ -32,6 +32,8 @@ class FakeContainerRuntime final : public ports::ContainerRuntime {
   base::Status start(const std::string& id) override;
   base::Status stop(const std::string& id, std::int64_t timeout_s) override;
   base::Status remove(const std::string& id) override;
+  base::Status import_image(const std::string& image, const std::string& tar,
+                            const std::string& program) override;
   // Containers of the fake have no volumes.
   base::Status remove_unused_volumes(const std::string&, const std::string&) override { return {}; }
   base::Status watch(const std::string& label, const std::string& value,

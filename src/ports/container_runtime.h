@@ -69,9 +69,12 @@ struct ContainerSpec {
   // Mount points, links, volumes from others and environment files of it stand in the members here.
   core::HostSettings host;
   std::optional<core::HealthCheck> health_check;
-  core::NamespaceMode pid_mode = core::NamespaceMode::kOwn;  // own or host
-  core::NamespaceMode ipc_mode = core::NamespaceMode::kOwn;  // own, host or none
-  std::vector<std::string> links;                            // "<engine's name>:<alias>"
+  // The engine's name of the container whose network (network_mode awsvpc), processes and shared
+  // memory (kTask) this one gets. Empty with ipc_mode kTask: others will get this one's.
+  std::string namespace_holder;
+  core::NamespaceMode pid_mode = core::NamespaceMode::kOwn;
+  core::NamespaceMode ipc_mode = core::NamespaceMode::kOwn;
+  std::vector<std::string> links;         // "<engine's name>:<alias>"
   std::vector<std::string> volumes_from;  // "<engine's name>" or "<engine's name>:ro"
   std::vector<Mount> mounts;
   std::vector<VolumeMount> volume_mounts;
@@ -96,6 +99,7 @@ struct ContainerState {
   bool oom_killed = false;
   core::HealthStatus health = core::HealthStatus::kUnknown;  // unknown also without a health check
   std::vector<core::NetworkBinding> bindings = {};           // when kRunning; sorted
+  std::string address = {};                                  // when kRunning on a bridge
   std::string error;  // the engine's own text when the process could not be started
   base::TimeMs started_at_ms = 0;
   base::TimeMs finished_at_ms = 0;
@@ -117,6 +121,9 @@ class ContainerRuntime {
   virtual base::Status stop(const std::string& id, std::int64_t timeout_s) = 0;
   // Removes a stopped container and its anonymous volumes. Gone already: success.
   virtual base::Status remove(const std::string& id) = 0;
+  // Makes an image from the files of a tar archive, with `program` as its entry point.
+  virtual base::Status import_image(const std::string& image, const std::string& tar,
+                                    const std::string& program) = 0;
   // Removes the volumes that carry label == value and that no container has.
   virtual base::Status remove_unused_volumes(const std::string& label,
                                              const std::string& value) = 0;

@@ -98,6 +98,10 @@ base::Result<core::ContainerObservation> parse_observation(const std::string& te
       if (!health) return fail(ErrorCode::kClient, fmt::format("'{}' is no health", word));
       seen.health = *health;
       details = more;
+    } else if (details.rfind("address=", 0) == 0) {
+      auto [word, more] = split_word(details);
+      seen.address = word.substr(8);
+      details = more;
     } else if (details.rfind("bound=", 0) == 0) {
       // The container's port and the host's: "bound=80:49153".
       auto [word, more] = split_word(details);

@@ -22,8 +22,8 @@
 //   instance: ID JSON          an agent joins (without JSON: as before); its id is ID
 //   refused: ID JSON => text   an agent's hello must be refused, with that text in the reason
 //   disconnect: ID
-//   observe: TASK CONTAINER STATUS [exit=N] [health=H] [bound=PORT:HOSTPORT] [reason="..."],
-//            CONTAINER ...     the agent reports
+//   observe: TASK CONTAINER STATUS [exit=N] [health=H] [bound=PORT:HOSTPORT] [address=A]
+//            [reason="..."], CONTAINER ...     the agent reports
 //   desired: ID JSON           what the agent has been told to run, as json_match.h compares
 //   time: +3700s               the clock goes on, and what is past its time is dropped
 //   restart:                   the control plane is loaded again from its store; agents are gone

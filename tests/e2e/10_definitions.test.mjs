@@ -182,3 +182,44 @@ test('a host port that the engine cannot give ends the task with the engine\'s w
   assert.equal(task.stopCode, 'TaskFailedToStart');
   assert.match(task.containers[0].reason, /^CannotStartContainerError: .*28099.*already allocated/s);
 });
+
+test('awsvpc: the containers of a task have one network, and may see each other\'s processes', async (t) => {
+  if (!(await hasBridge())) return t.skip('this engine has no bridge');
+  const serve = 'busybox httpd -f -p 127.0.0.1:8000 -h /etc & ' + RUN_UNTIL_STOPPED;
+  const family = await cotenant.register({
+    ...definition(
+        'own-network',
+        shellContainer('web', serve, {portMappings: [{containerPort: 8000}]}),
+        shellContainer('client', `
+          until busybox wget -q -O - http://127.0.0.1:8000/passwd; do sleep 1; done
+          busybox ip -4 addr show eth0; echo first=$(cat /proc/1/comm); ${RUN_UNTIL_STOPPED}`, {
+          dependsOn: [{containerName: 'web', condition: 'START'}],
+        })),
+    networkMode: 'awsvpc', pidMode: 'task',
+  });
+  const reply = await cotenant.call('RunTask', {
+    taskDefinition: family, networkConfiguration: {awsvpcConfiguration: {subnets: ['subnet-0']}},
+  });
+  const arn = reply.tasks[0].taskArn;
+  await cotenant.waitForTask(arn, 'RUNNING');
+  const task = await waitFor('the address is told', async () => {
+    const now = await cotenant.task(arn);
+    return now.containers.every(({networkInterfaces}) => networkInterfaces.length === 1) && now;
+  });
+  assert.equal(task.containers.length, 2, 'the pause container is not shown');
+  const addresses = new Set(task.containers.map(({networkInterfaces}) => networkInterfaces[0].privateIpv4Address));
+  assert.equal(addresses.size, 1);
+  const [address] = addresses;
+  const client = task.containers.find(({name}) => name === 'client');
+  await cotenant.waitForLog(client.runtimeId, /^root:x:0:0/);
+  await cotenant.waitForLog(client.runtimeId, new RegExp(`inet ${address.replaceAll('.', '\\.')}/`));
+  await cotenant.waitForLog(client.runtimeId, /^first=pause$/);
+  assert.equal(task.attachments[0].details[0].value, address);
+
+  const label = cotenant.engine.inspect(client.runtimeId).Config.Labels['cotenant.task'];
+  const running = () => cotenant.engine.docker(
+      ['ps', '--quiet', '--filter', `label=cotenant.task=${label}`]).stdout.split('\n').filter(Boolean).length;
+  assert.equal(running(), 3);
+  await cotenant.stopAndWait(arn);
+  await waitFor('the pause container is gone too', () => running() === 0);
+});

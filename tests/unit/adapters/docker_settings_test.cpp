@@ -150,6 +150,26 @@ TEST(DockerSettingsTest, EachMemberHasItsPlace) {
        "HostConfig.IpcMode", R"("host")"},
       {"no shared memory", [](auto& s) { s.ipc_mode = core::NamespaceMode::kNone; },
        "HostConfig.IpcMode", R"("none")"},
+      {"the task's network",
+       [](auto& s) {
+         s.namespace_holder = "p";
+         s.network_mode = core::NetworkMode::kAwsvpc;
+       },
+       "HostConfig.NetworkMode", R"("container:p")"},
+      {"the task's processes",
+       [](auto& s) {
+         s.namespace_holder = "p";
+         s.pid_mode = core::NamespaceMode::kTask;
+       },
+       "HostConfig.PidMode", R"("container:p")"},
+      {"the task's shared memory",
+       [](auto& s) {
+         s.namespace_holder = "p";
+         s.ipc_mode = core::NamespaceMode::kTask;
+       },
+       "HostConfig.IpcMode", R"("container:p")"},
+      {"shared memory for the task", [](auto& s) { s.ipc_mode = core::NamespaceMode::kTask; },
+       "HostConfig.IpcMode", R"("shareable")"},
       {"logs by default", [](auto&) {}, "HostConfig.LogConfig",
        R"({"Type":"json-file","Config":{"max-file":"3","max-size":"10m"}})"},
       {"awslogs stay here",
@@ -182,7 +202,8 @@ TEST(DockerSettingsTest, EachMemberHasItsPlace) {
     ASSERT_TRUE(body) << body.error().message;
     const Json* got = at_path(*body, test.path);
     EXPECT_EQ(got == nullptr ? "" : got->dump(), std::string(test.want));
-    if (std::string_view(test.path) != "HostConfig.LogConfig") {
+    const std::string_view path = test.path;
+    if (path != "HostConfig.LogConfig" && path != "HostConfig.NetworkMode") {
       EXPECT_EQ(at_path(*without, test.path), nullptr);
     }
   }

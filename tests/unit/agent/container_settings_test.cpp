@@ -20,14 +20,14 @@ class ContainerSettingsTest : public testing::Test {
   ports::ContainerSpec spec() {
     BuiltSpec built;
     built.spec.network_mode = plan_.network_mode;
-    const base::Status status = add_settings(plan_, "instance1", built);
+    const base::Status status = add_settings(plan_, "instance1", true, built);
     EXPECT_TRUE(status) << status.error().message;
     return built.spec;
   }
   std::string refusal(bool has_bridge = true) {
     BuiltSpec built;
     built.spec.network_mode = has_bridge ? plan_.network_mode : core::NetworkMode::kNone;
-    const base::Status status = add_settings(plan_, "instance1", built);
+    const base::Status status = add_settings(plan_, "instance1", has_bridge, built);
     EXPECT_FALSE(status);
     return status ? "" : status.error().message;
   }
@@ -95,7 +95,7 @@ TEST_F(ContainerSettingsTest, EnvironmentFilesFillInWhatIsNotGiven) {
   definition().host.environment_files = {folder / "a.env", folder / "b.env"};
   BuiltSpec built;
   built.spec.environment = {{"A", "definition"}};
-  ASSERT_TRUE(add_settings(plan_, "i", built));
+  ASSERT_TRUE(add_settings(plan_, "i", true, built));
   EXPECT_EQ(built.spec.environment, (std::vector<core::EnvironmentVariable>{
                                         {"A", "definition"}, {"B", "file a"}, {"C", "file b"}}));
   definition().host.environment_files = {folder / "none.env"};
