@@ -6,6 +6,7 @@ find_package(Boost 1.81 REQUIRED) # header-only use; Boost.JSON is compiled into
 find_package(OpenSSL 3 REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(LibLZMA REQUIRED)
 find_package(yaml-cpp REQUIRED)
 # Debian's RE2 brings no CMake package.
 find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)

@@ -21,6 +21,7 @@ build|libfmt-dev|dpkg|text formatting
 build|libssl-dev|dpkg|TLS, signatures
 build|libsqlite3-dev|dpkg|the embedded store
 build|libcli11-dev|dpkg|the command line
+build|liblzma-dev|dpkg|reads compressed traces
 build|libyaml-cpp-dev|dpkg|reads CDI specs
 build|libtomlplusplus-dev|dpkg|reads MPS v3 configuration files (gpusim)
 build|libre2-dev|dpkg|regular expressions in placement constraints

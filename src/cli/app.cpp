@@ -49,6 +49,7 @@ struct AllOptions {
   StopOptions stop;
   DownOptions down;
   TokenOptions token;
+  SimulateOptions simulate;
   bool ps_all = false;
   std::string output = "table";
   bool verbose = false;
@@ -222,6 +223,37 @@ void add_client_verbs(CLI::App& app, AllOptions& all, Verb& chosen) {
   gpus->callback([&] { chosen = [&] { return gpus_verb(all.client); }; });
 }
 
+void add_simulate_verb(CLI::App& app, SimulateOptions& options, Verb& chosen) {
+  CLI::App* verb = app.add_subcommand(
+      "simulate", "Replay a trace of requests (openb's columns) through the placement policies");
+  verb->add_option("--nodes", options.nodes, "CSV or .csv.xz: sn,cpu_milli,memory_mib,gpu,model")
+      ->required();
+  verb->add_option("--pods", options.pods,
+                   "CSV or .csv.xz: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]")
+      ->required();
+  verb->add_option("--policy", options.policies,
+                   "one or more, joined by commas: Balanced, TightGpu, BestFit, FGD, TC, TCB, WV")
+      ->capture_default_str();
+  verb->add_option("--seed", options.seeds, "one, or a range A..B")->capture_default_str();
+  verb->add_option("--ratio", options.ratio, "demand that arrives, in parts of the GPUs")
+      ->check(CLI::Range(0.01, 10.0))
+      ->capture_default_str();
+  CLI::Option* churn =
+      verb->add_option("--churn", options.churn, "let tasks leave, at this offered load")
+          ->check(CLI::Range(0.01, 10.0));
+  CLI::Option* gpu_mib =
+      verb->add_option("--gpu-mib", options.gpu_mib, "MiB of every GPU, instead of per-mille");
+  verb->add_option("--mib", options.mib,
+                   "GPUs have their model's size; a share is its part of this many MiB")
+      ->excludes(gpu_mib);
+  verb->add_option("--output", options.output, "csv or json")
+      ->check(CLI::IsMember({"csv", "json"}))
+      ->capture_default_str();
+  verb->add_option("--picture", options.picture, "also draw unallocated % as an SVG file")
+      ->excludes(churn);
+  verb->callback([&] { chosen = [&] { return simulate_verb(options); }; });
+}
+
 }  // namespace
 
 int run_app(int argc, char** argv, const Composition& composition) {
@@ -234,6 +266,7 @@ int run_app(int argc, char** argv, const Composition& composition) {
   app.require_subcommand(1);
   app.fallthrough();
   add_client_verbs(app, all, chosen);
+  add_simulate_verb(app, all.simulate, chosen);
   add_node_verbs(app, all, composition, chosen);
   try {
     app.parse(argc, argv);

@@ -8,6 +8,8 @@ namespace cotenant::cli {
 int run_verb(const ClientOptions& client, const RunOptions& options);
 int ps_verb(const ClientOptions& client, bool all);
 int stop_verb(const ClientOptions& client, const StopOptions& options);
+// Asks no control plane: a replay in this process.
+int simulate_verb(const SimulateOptions& options);
 int gpus_verb(const ClientOptions& client);
 int token_create_verb(const ClientOptions& client, const TokenOptions& options);
 int token_list_verb(const ClientOptions& client);

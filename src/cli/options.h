@@ -67,6 +67,19 @@ struct TokenOptions {
   std::string id;  // of a token, or of an instance
 };
 
+struct SimulateOptions {
+  std::string nodes;
+  std::string pods;
+  std::string policies = "Balanced";  // joined by commas
+  std::string seeds = "42";           // A or A..B
+  double ratio = 1.3;
+  double churn = 0;          // offered load; 0: fill-up
+  std::int64_t gpu_mib = 0;  // 0: per-mille
+  std::int64_t mib = 0;      // 0: not by model
+  std::string output = "csv";
+  std::string picture;  // empty: none
+};
+
 struct DownOptions {
   std::string data_dir = "/var/lib/cotenant";
   std::string docker_host;

@@ -193,6 +193,10 @@ const Bound* find_bound(std::string_view shape, std::string_view member) {
   return at;
 }
 
+bool is_added_value(std::string_view shape, std::string_view value) {
+  return shape == "ClusterSettingName" && value == "cotenant.placementPolicy";
+}
+
 bool has_only(std::string_view text, Characters characters) {
   if (characters == kAny) return true;
   const std::string_view extra = extra_characters(characters);

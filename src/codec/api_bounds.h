@@ -28,6 +28,9 @@ std::span<const Bound> api_bounds();
 // Null pointer where nothing is stated.
 const Bound* find_bound(std::string_view shape, std::string_view member);
 
+// Values of an enumeration that cotenant adds to ECS's.
+bool is_added_value(std::string_view shape, std::string_view value);
+
 // True when every character of `text` is of the class.
 bool has_only(std::string_view text, Characters characters);
 

@@ -223,7 +223,8 @@ class Checker {
   Status check_string(const Shape& shape, const Json& value) {
     const auto& allowed = shape.enum_values;
     if (!allowed.empty() &&
-        std::find(allowed.begin(), allowed.end(), value.as_string()) == allowed.end()) {
+        std::find(allowed.begin(), allowed.end(), value.as_string()) == allowed.end() &&
+        !is_added_value(shape.name, value.as_string())) {
       return invalid(
           fmt::format("must be {}, not {}", describe_wanted(shape), quoted(value.as_string())));
     }

@@ -149,11 +149,50 @@ base::Result<std::string> decode_cluster(const Json& body) {
   return ref->id;
 }
 
+// The cluster's settings: ECS's containerInsights, which is stored and shown, and cotenant's own.
+base::Result<std::map<std::string, std::string>> decode_cluster_settings(const Json& body) {
+  std::map<std::string, std::string> settings;
+  const auto& entries = body.array_or_empty("settings");
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::string name = entries[i].string_or("name", "");
+    const std::string value = entries[i].string_or("value", "");
+    const auto at = [&](std::string_view member) {
+      return fmt::format("settings[{}].{}", i, member);
+    };
+    if (settings.count(name) > 0)
+      return invalid(at("name"), fmt::format("'{}' stands there twice", name));
+    if (name == core::kPlacementPolicySetting) {
+      if (!core::is_placement_policy(value)) {
+        return invalid(at("value"), fmt::format("must be one of {}, not '{}'",
+                                                fmt::join(core::placement_policy_names(), ", "),
+                                                value.substr(0, 40)));
+      }
+    } else if (name == "containerInsights") {
+      if (value != "enabled" && value != "disabled" && value != "enhanced") {
+        return invalid(at("value"), "must be enabled, enhanced or disabled");
+      }
+    } else {
+      return invalid(at("name"),
+                     fmt::format("must be containerInsights or {}", core::kPlacementPolicySetting));
+    }
+    settings[name] = value;
+  }
+  return settings;
+}
+
+base::Result<core::UpdateClusterSettings> decode_update_cluster_settings(const Json& body) {
+  auto cluster = decode_cluster(body);
+  if (!cluster) return fail(cluster.error());
+  auto settings = decode_cluster_settings(body);
+  if (!settings) return fail(settings.error());
+  return core::UpdateClusterSettings{std::move(*cluster), std::move(*settings)};
+}
+
 base::Result<core::CreateCluster> decode_create_cluster(const Json& body) {
   for (const Json::Member& member : body.as_object()) {
     if (member.value.is_null() || member.name == "clusterName") continue;
     if (member.value.is_array() && member.value.as_array().empty()) continue;
-    if (member.name == "settings" || member.name == "configuration" ||
+    if (member.name == "configuration" ||
         member.name == "capacityProviders" || member.name == "defaultCapacityProviderStrategy" ||
         member.name == "serviceConnectDefaults") {
       return fail(
@@ -163,8 +202,10 @@ base::Result<core::CreateCluster> decode_create_cluster(const Json& body) {
   }
   auto tags = decode_tags(body);
   if (!tags) return fail(tags.error());
+  auto settings = decode_cluster_settings(body);
+  if (!settings) return fail(settings.error());
   core::CreateCluster command{body.string_or("clusterName", core::kDefaultCluster),
-                              std::move(*tags)};
+                              std::move(*tags), std::move(*settings)};
   if (!base::is_ecs_name(command.name)) {
     return invalid("clusterName", "must be 1 to 255 letters, digits, hyphens and underscores");
   }

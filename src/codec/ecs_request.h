@@ -22,6 +22,7 @@ struct Decoded {
 };
 
 base::Result<core::CreateCluster> decode_create_cluster(const Json& body);
+base::Result<core::UpdateClusterSettings> decode_update_cluster_settings(const Json& body);
 base::Result<Decoded<core::RegisterTaskDefinition>> decode_register_task_definition(
     const Json& body);
 base::Result<Decoded<core::RunTask>> decode_run_task(const Json& body);

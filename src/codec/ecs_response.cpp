@@ -176,6 +176,10 @@ bool wants_sharing(const core::TaskDefinition& definition) {
 
 Json encode_cluster(const base::ArnFormat& arns, const core::Cluster& cluster,
                     const ClusterCounts& counts, const Included& included) {
+  Json settings = Json::array();
+  for (const auto& [name, value] : cluster.settings) {
+    settings.push(Json::object({{"name", name}, {"value", value}}));
+  }
   Json json = Json::object();
   json.set("clusterArn", arns.cluster(cluster.name))
       .set("clusterName", cluster.name)
@@ -186,7 +190,7 @@ Json encode_cluster(const base::ArnFormat& arns, const core::Cluster& cluster,
       .set("activeServicesCount", 0)
       .set("statistics", included.statistics ? encode_statistics(counts) : Json::array())
       .set("tags", included.tags ? encode_tags(cluster.tags) : Json::array())
-      .set("settings", Json::array())
+      .set("settings", std::move(settings))
       .set("capacityProviders", Json::array())
       .set("defaultCapacityProviderStrategy", Json::array());
   return json;

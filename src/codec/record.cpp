@@ -11,6 +11,7 @@
 #include "codec/settings_json.h"
 #include "codec/task_definition_reader.h"
 #include "codec/task_json.h"
+#include "codec/workload_record.h"
 #include "core/container_override.h"
 
 namespace cotenant::codec {
@@ -45,6 +46,7 @@ Json encode_cluster(const core::Cluster& cluster) {
   json.set("name", cluster.name).set("createdAt", cluster.created_at_ms);
   set_number(json, "deletedAt", cluster.deleted_at_ms);
   set_map(json, "tags", cluster.tags);
+  set_map(json, "settings", cluster.settings);
   return json;
 }
 
@@ -150,8 +152,21 @@ using NamedRecord = base::Result<core::RecordRef>;
 
 NamedRecord decode_cluster(const Json& json, core::State& state) {
   const std::string name = json.string_or("name", "");
-  state.clusters[name] = core::Cluster{name, json.integer_or("createdAt", 0),
-                                       json.integer_or("deletedAt", 0), decode_tag_map(json)};
+  core::Cluster cluster;
+  cluster.name = name;
+  cluster.created_at_ms = json.integer_or("createdAt", 0);
+  cluster.deleted_at_ms = json.integer_or("deletedAt", 0);
+  cluster.tags = decode_tag_map(json);
+  if (const Json* settings = json.find("settings"); settings != nullptr && settings->is_object()) {
+    for (const Json::Member& setting : settings->as_object()) {
+      if (setting.value.is_string()) cluster.settings[setting.name] = setting.value.as_string();
+    }
+  }
+  const std::string_view policy = core::placement_policy(cluster);
+  if (!core::is_placement_policy(policy)) {
+    return fail(ErrorCode::kProtocol, fmt::format("settings: no placement policy '{}'", policy));
+  }
+  state.clusters[name] = std::move(cluster);
   return core::RecordRef{core::RecordKind::kCluster, name};
 }
 
@@ -289,7 +304,23 @@ NamedRecord decode_setting(const Json& json, core::State& state) {
   return core::RecordRef{core::RecordKind::kAccountSetting, id};
 }
 
-base::Status decode_one(const std::string& key, const Json& json, core::State& state) {
+// "workload-shape/<cluster>/<index>"; names hold no slash.
+base::Status decode_workload_shape(const std::string& key, const Json& json,
+                                   WorkloadRecords& workloads) {
+  const std::size_t cluster_at = key.find('/') + 1;
+  const std::size_t index_at = key.rfind('/') + 1;
+  const std::string digits = key.substr(index_at);
+  const bool number =
+      digits.size() == 5 && digits.find_first_not_of("0123456789") == std::string::npos;
+  if (!number || index_at <= cluster_at) {
+    return fail(ErrorCode::kProtocol, "the key must end in a cluster and five digits");
+  }
+  return workloads.add_shape(key.substr(cluster_at, index_at - cluster_at - 1), std::stoll(digits),
+                             json);
+}
+
+base::Status decode_one(const std::string& key, const Json& json, core::State& state,
+                        WorkloadRecords& workloads) {
   if (json.integer_or("v", 0) > kRecordSchemaVersion || json.integer_or("v", 0) < 1) {
     return fail(ErrorCode::kProtocol,
                 fmt::format("v: schema version {} is not one this cotenant reads (1 to {})",
@@ -297,6 +328,8 @@ base::Status decode_one(const std::string& key, const Json& json, core::State& s
   }
   const std::string kind = key.substr(0, key.find('/'));
   NamedRecord decoded = fail(ErrorCode::kProtocol, "the key is of no known kind");
+  if (kind == "workload") return workloads.add_counters(key.substr(kind.size() + 1), json);
+  if (kind == "workload-shape") return decode_workload_shape(key, json, workloads);
   if (kind == "cluster") decoded = decode_cluster(json, state);
   if (kind == "taskdef") decoded = decode_definition(json, state);
   if (kind == "instance") decoded = decode_instance(json, state);
@@ -378,6 +411,10 @@ std::string record_key(const core::RecordRef& ref) {
       return "family/" + ref.id;
     case core::RecordKind::kAccountSetting:
       return "setting/" + ref.id;
+    case core::RecordKind::kWorkload:
+      return "workload/" + ref.id;
+    case core::RecordKind::kWorkloadShape:
+      return fmt::format("workload-shape/{}/{:05}", ref.id, ref.revision);
   }
   return ref.id;
 }
@@ -427,21 +464,35 @@ std::optional<std::string> encode_record(const core::State& state, const core::R
           .set("value", found->second.value);
       return json.dump();
     }
+    case core::RecordKind::kWorkload:
+    case core::RecordKind::kWorkloadShape: {
+      const auto found = state.workloads.find(ref.id);
+      if (found == state.workloads.end()) return std::nullopt;
+      const auto shape = static_cast<std::size_t>(ref.revision);
+      Json json = ref.kind == core::RecordKind::kWorkload
+                      ? encode_workload(found->second)
+                      : encode_workload_shape(found->second, shape);
+      json.set("v", kRecordSchemaVersion);
+      return json.dump();
+    }
   }
   return std::nullopt;
 }
 
 base::Result<core::State> decode_records(const std::map<std::string, std::string>& records) {
   core::State state;
+  WorkloadRecords workloads;
   for (const auto& [key, value] : records) {
     if (key.rfind("probe/", 0) == 0) continue;  // a write that only tried whether writes work
     auto json = Json::parse(value);
     if (json && !json->is_object()) json = fail(ErrorCode::kProtocol, "must be an object");
-    const base::Status status = json ? decode_one(key, *json, state) : fail(json.error());
+    const base::Status status =
+        json ? decode_one(key, *json, state, workloads) : fail(json.error());
     if (!status) {
       return fail(ErrorCode::kProtocol, fmt::format("record {}: {}", key, status.error().message));
     }
   }
+  if (auto status = workloads.restore(state); !status) return fail(status.error());
   core::rebuild_placements(state);
   for (const auto& [id, task] : state.tasks) {
     if (auto status = check_references(state, task); !status) return fail(status.error());

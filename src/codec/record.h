@@ -2,7 +2,8 @@
 // token.
 //
 // Keys: "cluster/<name>", "taskdef/<family>/<revision, 10 digits>", "instance/<id>", "task/<id>",
-// "token/<cluster>/<token>". Every value carries the schema version `v`; a higher one than ours is
+// "token/<cluster>/<token>",
+// "workload/<cluster>", "workload-shape/<cluster>/<index, 5 digits>". Every value carries the schema version `v`; a higher one than ours is
 // refused, so that an older cotenant does not misread a newer database.
 #pragma once
 

@@ -116,6 +116,7 @@ Result<Outcome> create_cluster(State& state, const CreateCluster& command, const
   cluster.name = command.name;
   cluster.created_at_ms = context.now_ms;
   cluster.tags = command.tags;
+  cluster.settings = command.settings;
   state.clusters[command.name] = std::move(cluster);
   outcome.effects.changed_records.insert({RecordKind::kCluster, command.name});
   return outcome;
@@ -154,6 +155,18 @@ Result<Outcome> delete_cluster(State& state, const DeleteCluster& command, const
   }
   known->second.deleted_at_ms = context.now_ms;
   outcome.effects.changed_records.insert({RecordKind::kCluster, command.name});
+  return outcome;
+}
+
+Result<Outcome> update_cluster_settings(State& state, const UpdateClusterSettings& command) {
+  if (auto status = require_cluster(state, command.cluster); !status) {
+    return base::fail(status.error());
+  }
+  Cluster& cluster = state.clusters.at(command.cluster);
+  for (const auto& [name, value] : command.settings) cluster.settings[name] = value;
+  Outcome outcome;
+  outcome.reply = ClusterReply{cluster.name};
+  outcome.effects.changed_records.insert({RecordKind::kCluster, cluster.name});
   return outcome;
 }
 

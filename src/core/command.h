@@ -2,6 +2,7 @@
 // these.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -19,6 +20,13 @@ namespace cotenant::core {
 struct CreateCluster {
   std::string name;
   Tags tags = {};
+  std::map<std::string, std::string> settings = {};
+};
+
+// Sets these settings; others stay.
+struct UpdateClusterSettings {
+  std::string cluster;
+  std::map<std::string, std::string> settings;
 };
 
 // Refused while it has container instances or tasks. It stays as INACTIVE for a while.
@@ -128,7 +136,7 @@ using Command =
     std::variant<CreateCluster, RegisterTaskDefinition, RunTask, StopTask, ConnectInstance,
                  DisconnectInstance, ObserveTasks, Expire, DeleteCluster, DeregisterTaskDefinition,
                  DeleteTaskDefinitions, StartTask, UpdateInstancesState, DeregisterInstance,
-                 TagResource, PutAccountSetting>;
+                 TagResource, PutAccountSetting, UpdateClusterSettings>;
 
 struct NoReply {};
 struct ConnectReply {

@@ -21,6 +21,7 @@ class GpuSet {
   }
 
   void insert(std::size_t gpu) { bits_ |= std::uint64_t{1} << gpu; }
+  bool contains(std::size_t gpu) const { return (bits_ >> gpu & 1) != 0; }
   bool empty() const { return bits_ == 0; }
   std::size_t lowest() const { return static_cast<std::size_t>(__builtin_ctzll(bits_)); }
   int count() const { return __builtin_popcountll(bits_); }

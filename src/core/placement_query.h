@@ -34,6 +34,10 @@ struct PlacementQuery {
   std::string models;
   std::optional<std::vector<bool>> classes;
 
+  // Policy `tight` ranks whole GPUs by idle GPUs; by their memory, where a replay of a fleet of mixed
+  // sizes asks for it.
+  bool wholes_by_memory = false;
+
   bool admits_class(ClassId id) const {
     return !classes || (id < classes->size() && (*classes)[id]);
   }

@@ -15,9 +15,11 @@ enum class RecordKind {
   kClientToken,
   kTaskDefinitionFamily,
   kAccountSetting,
+  kWorkload,       // a cluster's counters
+  kWorkloadShape,  // one shape of a cluster; its index is `revision`
 };
 
-// Names one durable record. `revision` is used by task definitions only; of an account setting `id` is
+// Names one durable record. `revision` is used by task definitions and shapes only; of an account setting `id` is
 // its name and its principal's ARN, with a slash between.
 struct RecordRef {
   RecordKind kind = RecordKind::kCluster;

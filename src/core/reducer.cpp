@@ -15,6 +15,9 @@ base::Result<Outcome> apply(State& state, const Command& command, const Context&
     base::Result<Outcome> operator()(const CreateCluster& c) const {
       return rules::create_cluster(state, c, context);
     }
+    base::Result<Outcome> operator()(const UpdateClusterSettings& c) const {
+      return rules::update_cluster_settings(state, c);
+    }
     base::Result<Outcome> operator()(const RegisterTaskDefinition& c) const {
       return rules::register_task_definition(state, c, context);
     }
@@ -64,7 +67,7 @@ base::Result<Outcome> apply(State& state, const Command& command, const Context&
 
 State initial_state(base::TimeMs now_ms) {
   State state;
-  state.clusters.emplace(kDefaultCluster, Cluster{kDefaultCluster, now_ms});
+  state.clusters.emplace(kDefaultCluster, Cluster{kDefaultCluster, now_ms, {}});
   return state;
 }
 

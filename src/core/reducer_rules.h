@@ -10,6 +10,7 @@ namespace cotenant::core::rules {
 using base::Result;
 
 Result<Outcome> create_cluster(State& state, const CreateCluster& command, const Context& context);
+Result<Outcome> update_cluster_settings(State& state, const UpdateClusterSettings& command);
 Result<Outcome> register_task_definition(State& state, const RegisterTaskDefinition& command,
                                          const Context& context);
 Result<Outcome> run_task(State& state, const RunTask& command, const Context& context);

@@ -80,12 +80,26 @@ std::vector<const Instance*> active_instances(const State& state, const std::str
   return instances;
 }
 
+std::string_view placement_policy(const Cluster& cluster) {
+  const auto set = cluster.settings.find(kPlacementPolicySetting);
+  return set == cluster.settings.end() ? kDefaultPlacementPolicy : std::string_view(set->second);
+}
+
+namespace {
+
+void add_node(State& state, Instance& instance) {
+  ClusterPlacement& placement = state.placements[instance.registration.cluster];
+  instance.fleet_slot = placement.fleet.add(image_of(instance));
+  placement.instance_ids.push_back(instance.registration.id);
+}
+
+}  // namespace
+
 Instance& add_instance(State& state, Instance instance) {
   const std::string id = instance.registration.id;
   const auto [at, fresh] = state.instances.emplace(id, std::move(instance));
   COTENANT_ASSERT(fresh);
-  at->second.fleet_slot =
-      state.placements[at->second.registration.cluster].fleet.add(image_of(at->second));
+  add_node(state, at->second);
   return at->second;
 }
 
@@ -110,8 +124,7 @@ void rebuild_placements(State& state) {
   std::sort(ordered.begin(), ordered.end(),
             [](const Instance* a, const Instance* b) { return a->number < b->number; });
   for (Instance* instance : ordered) {
-    Fleet& fleet = state.placements[instance->registration.cluster].fleet;
-    instance->fleet_slot = fleet.add(image_of(*instance));
+    add_node(state, *instance);
   }
 }
 

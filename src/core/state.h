@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,12 @@
 #include "core/tags.h"
 #include "core/task.h"
 #include "core/task_definition.h"
+#include "core/workload.h"
 
 namespace cotenant::core {
+
+// Cluster.settings: name and value. "cotenant.placementPolicy" is read by placement.
+inline constexpr const char* kPlacementPolicySetting = "cotenant.placementPolicy";
 
 struct Cluster {
   std::string name;
@@ -26,9 +31,11 @@ struct Cluster {
   // ECS: a deleted cluster is INACTIVE and can still be described for some time. 0: it is ACTIVE.
   base::TimeMs deleted_at_ms = 0;
   Tags tags = {};
+  std::map<std::string, std::string> settings = {};
 
   bool active() const { return deleted_at_ms == 0; }
 };
+std::string_view placement_policy(const Cluster& cluster);
 
 struct TaskDefinitionFamily {
   // Immutable, so that readers on other threads may keep one.
@@ -70,6 +77,7 @@ struct State {
   std::map<AccountSettingKey, AccountSetting> account_settings;
 
   std::int64_t next_instance_number = 1;
+  std::map<std::string, Workload> workloads;  // by cluster
 
   // Not stored: kept in step with `instances` by the functions below.
   std::map<std::string, ClusterPlacement> placements;  // by cluster

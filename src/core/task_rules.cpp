@@ -10,7 +10,6 @@
 #include "core/placement.h"
 #include "core/port_placement.h"
 #include "core/reducer_rules.h"
-#include "core/tight_policy.h"
 
 namespace cotenant::core::rules {
 namespace {
@@ -129,17 +128,24 @@ TaskFailure as_failure(const PlacementRefusal& refusal) {
   return {refusal.instance_id, refusal.reason, refusal.detail};
 }
 
+// The choice of the cluster's policy; what arrives is learned whether it finds a place or not.
 tl::expected<Placement, PlacementRefusal> place_task(State& state, const std::string& cluster,
-                                                     const PlacementQuery& query) {
-  const Fleet& fleet = state.placements.at(cluster).fleet;
-  const std::vector<const Instance*> instances = active_instances(state, cluster);
-  const auto choice = choose_tight(fleet, query);
-  if (!choice) return tl::unexpected<PlacementRefusal>(refuse(fleet, instances, query));
-  const auto chosen =
-      std::find_if(instances.begin(), instances.end(),
-                   [&](const Instance* instance) { return instance->fleet_slot == choice->slot; });
-  COTENANT_ASSERT(chosen != instances.end());
-  return Placement{(*chosen)->registration.id, choice->gpus.list()};
+                                                     const PlacementQuery& query,
+                                                     Effects& effects) {
+  const ClusterPlacement& placement = state.placements.at(cluster);
+  Workload& workload = state.workloads[cluster];
+  const std::size_t shape = workload.arrive(placement.fleet, shape_of(placement.fleet, query));
+  effects.changed_records.insert({RecordKind::kWorkload, cluster});
+  effects.changed_records.insert(
+      {RecordKind::kWorkloadShape, cluster, static_cast<std::int64_t>(shape)});
+  const auto choice = placement.engine.choose(placement.fleet, workload,
+                                              placement_policy(state.clusters.at(cluster)), query);
+  if (!choice) {
+    return tl::unexpected<PlacementRefusal>(
+        refuse(placement.fleet, active_instances(state, cluster), query));
+  }
+  workload.placed();
+  return Placement{placement.instance_ids[choice->slot], choice->gpus.list()};
 }
 
 std::string token_key(const RunTask& command) {
@@ -287,7 +293,7 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
   query.need = launch->need;
   demand_ports(active_instances(state, command.cluster), query);
   for (int copy = 0; copy < command.count; ++copy) {
-    const auto placement = place_task(state, command.cluster, query);
+    const auto placement = place_task(state, command.cluster, query, outcome.effects);
     if (!placement) {
       // Nothing changes in between, so the copies that are left fail alike.
       reply.failures.assign(static_cast<std::size_t>(command.count - copy),
@@ -411,6 +417,10 @@ Result<Outcome> observe_tasks(State& state, const ObserveTasks& command, const C
     settle(state, task, context.now_ms);
 
     if (!changed && task.last_status == status_before) continue;
+    if (task.last_status == TaskStatus::kStopped) {
+      state.workloads[task.cluster].departed();
+      outcome.effects.changed_records.insert({RecordKind::kWorkload, task.cluster});
+    }
     ++task.version;
     outcome.effects.changed_records.insert({RecordKind::kTask, task.id});
     if (task.desired_status != desired_before || task.last_status == TaskStatus::kStopped) {

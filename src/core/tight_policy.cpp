@@ -7,17 +7,22 @@
 namespace cotenant::core {
 namespace {
 
-// Walks the keys of each admitted class upward from `from` and keeps the least one that `fits`.
-template <class Fits>
+// Walks the keys of each admitted class upward from `from` and keeps the least one that `fits`, by
+// rank_of(key, class): in one class it must grow with the key. Returns the key; UINT64_MAX: none fits.
+template <class Fits, class RankOf>
 std::uint64_t least_key(const Fleet& fleet, const PlacementQuery& query,
-                        OrderedKeys ClassIndex::*keys, std::uint64_t from, Fits&& fits) {
+                        OrderedKeys ClassIndex::*keys, std::uint64_t from, Fits&& fits,
+                        RankOf&& rank_of) {
+  std::uint64_t least = UINT64_MAX;
   std::uint64_t best = UINT64_MAX;
   const std::vector<ClassIndex>& classes = fleet.index().classes;
   for (std::size_t id = 0; id < classes.size(); ++id) {
     if (!query.admits_class(static_cast<ClassId>(id))) continue;
     for (auto at = (classes[id].*keys).at_least(from); !at.at_end(); at.advance()) {
-      if (at.key() >= best) break;
+      const std::uint64_t rank = rank_of(at.key(), id);
+      if (rank >= least) break;
       if (!fits(at.key())) continue;
+      least = rank;
       best = at.key();
       break;
     }
@@ -25,16 +30,21 @@ std::uint64_t least_key(const Fleet& fleet, const PlacementQuery& query,
   return best;
 }
 
+std::uint64_t rank_by_key(std::uint64_t key, std::size_t) {
+  return key;
+}
+
 std::optional<PlacementChoice> choose_share(const Fleet& fleet, const PlacementQuery& query) {
   const TaskGpuNeed& need = query.need.gpu;
   if (need.shared_memory_mib > INT32_MAX) return std::nullopt;  // no GPU is that large
-  const std::uint64_t best =
-      least_key(fleet, query, &ClassIndex::shares,
-                index_key::share(need.shared_memory_mib, false, 0, 0), [&](std::uint64_t key) {
-                  const NodeSlot slot = index_key::share_slot(key);
-                  return node_admits(fleet, slot, query) &&
-                         Fleet::gpu_fits_share(fleet.gpu(slot, index_key::share_gpu(key)), need);
-                });
+  const std::uint64_t best = least_key(
+      fleet, query, &ClassIndex::shares, index_key::share(need.shared_memory_mib, false, 0, 0),
+      [&](std::uint64_t key) {
+        const NodeSlot slot = index_key::share_slot(key);
+        return node_admits(fleet, slot, query) &&
+               Fleet::gpu_fits_share(fleet.gpu(slot, index_key::share_gpu(key)), need);
+      },
+      rank_by_key);
   if (best == UINT64_MAX) return std::nullopt;
   return PlacementChoice{index_key::share_slot(best), GpuSet::of(index_key::share_gpu(best))};
 }
@@ -48,6 +58,11 @@ std::optional<PlacementChoice> choose_node(const Fleet& fleet, const PlacementQu
       [&](std::uint64_t key) {
         const NodeSlot slot = index_key::node_slot(key);
         return node_admits(fleet, slot, query) && (!whole || fleet.whole_count(slot, need) > 0);
+      },
+      [&](std::uint64_t key, std::size_t id) {
+        if (!whole || !query.wholes_by_memory) return key;
+        const auto idle = static_cast<std::int64_t>(key >> index_key::kSlotBits);
+        return index_key::node(idle * fleet.classes()[id].gpu_mib, index_key::node_slot(key));
       });
   if (best == UINT64_MAX) return std::nullopt;
   const NodeSlot slot = index_key::node_slot(best);

@@ -190,7 +190,7 @@ class AgentSession final : public ports::WebSocketListener,
     auto& tasks = report.tasks;
     std::size_t at = 0;
     do {
-      const std::size_t count = std::min(kRecordsPerCommand, tasks.size() - at);
+      const std::size_t count = std::min(kTasksPerReport, tasks.size() - at);
       const auto begin = std::make_move_iterator(tasks.begin()) + static_cast<std::ptrdiff_t>(at);
       core::ObserveTasks command{
           instance_id_, {begin, begin + static_cast<std::ptrdiff_t>(count)}, epoch_};

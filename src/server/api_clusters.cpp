@@ -1,4 +1,4 @@
-// CreateCluster, DescribeClusters, ListClusters, DeleteCluster.
+// CreateCluster, UpdateClusterSettings, DescribeClusters, ListClusters, DeleteCluster.
 #include <fmt/format.h>
 
 #include <map>
@@ -59,6 +59,19 @@ Result<ApiReply> delete_cluster(const ApiContext& context, const Json& body) {
   auto view = context.loop.apply<ClusterView>(
       core::DeleteCluster{*name},
       [&](const core::Reply&, const core::State& state) { return view_cluster(state, *name); });
+  if (!view) return base::fail(view.error());
+  return ApiReply{Json::object({{"cluster", codec::encode_cluster(context.arns, *view->cluster,
+                                                                  view->counts, {true, false})}}),
+                  {}};
+}
+
+Result<ApiReply> update_cluster_settings(const ApiContext& context, const Json& body) {
+  auto command = codec::decode_update_cluster_settings(body);
+  if (!command) return base::fail(command.error());
+  const std::string name = command->cluster;
+  auto view = context.loop.apply<ClusterView>(
+      *command,
+      [&](const core::Reply&, const core::State& state) { return view_cluster(state, name); });
   if (!view) return base::fail(view.error());
   return ApiReply{Json::object({{"cluster", codec::encode_cluster(context.arns, *view->cluster,
                                                                   view->counts, {true, false})}}),

@@ -9,6 +9,7 @@ using base::Result;
 using codec::Json;
 
 Result<ApiReply> create_cluster(const ApiContext& context, const Json& body);
+Result<ApiReply> update_cluster_settings(const ApiContext& context, const Json& body);
 Result<ApiReply> describe_clusters(const ApiContext& context, const Json& body);
 Result<ApiReply> list_clusters(const ApiContext& context, const Json& body);
 Result<ApiReply> delete_cluster(const ApiContext& context, const Json& body);

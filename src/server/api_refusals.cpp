@@ -82,7 +82,6 @@ constexpr RefusalRow kRefusals[] = {
     {"SubmitTaskStateChange", kAwsAgent},
     {"UpdateCapacityProvider", kCapacity},
     {"UpdateCluster", kSettings},
-    {"UpdateClusterSettings", kSettings},
     {"UpdateContainerAgent", kAwsAgent},
     {"UpdateDaemon", kDaemons},
     {"UpdateExpressGatewayService", kGateways},

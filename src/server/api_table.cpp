@@ -14,6 +14,7 @@ struct Row {
 
 constexpr std::array kEcsOperations = {
     Row{"CreateCluster", api::create_cluster},
+    Row{"UpdateClusterSettings", api::update_cluster_settings},
     Row{"DescribeClusters", api::describe_clusters},
     Row{"ListClusters", api::list_clusters},
     Row{"DeleteCluster", api::delete_cluster},

@@ -24,8 +24,10 @@
 
 namespace cotenant::server {
 
-// The most records that one command may touch: ten tasks and a client token, or a report of this
-// many tasks. Expire alone may touch more; its records stand for themselves and may be cut
+// The most tasks that one report may hold.
+inline constexpr std::size_t kTasksPerReport = 15;
+// The most records that one command may touch: ten tasks, a client token and what was learned of them,
+// or a report's tasks and that. Expire alone may touch more; its records stand for themselves and may be cut
 // anywhere.
 inline constexpr std::size_t kRecordsPerCommand = 16;
 

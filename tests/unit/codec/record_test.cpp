@@ -114,13 +114,15 @@ TEST(RecordTest, Keys) {
   EXPECT_EQ(record_key({RecordKind::kInstance, "i"}), "instance/i");
   EXPECT_EQ(record_key({RecordKind::kTask, "t"}), "task/t");
   EXPECT_EQ(record_key({RecordKind::kClientToken, "c/t"}), "token/c/t");
+  EXPECT_EQ(record_key({RecordKind::kWorkload, "c"}), "workload/c");
+  EXPECT_EQ(record_key({RecordKind::kWorkloadShape, "c", 12}), "workload-shape/c/00012");
 }
 
 TEST(RecordTest, WhatTheStateHasNoMoreIsToBeRemoved) {
   const State state = core::initial_state(0);
   for (const RecordKind kind :
        {RecordKind::kCluster, RecordKind::kTaskDefinition, RecordKind::kInstance, RecordKind::kTask,
-        RecordKind::kClientToken}) {
+        RecordKind::kClientToken, RecordKind::kWorkload, RecordKind::kWorkloadShape}) {
     EXPECT_FALSE(encode_record(state, {kind, "nobody", 1}));
   }
 }

@@ -35,7 +35,10 @@ TEST(RunTaskTest, MakesATaskThatHoldsItsReservation) {
   EXPECT_TRUE(reply.failures.empty());
   const std::string id = reply.task_ids[0];
   EXPECT_EQ(id.size(), 32U);
-  EXPECT_EQ(outcome.effects.changed_records, (std::set<RecordRef>{{RecordKind::kTask, id}}));
+  EXPECT_EQ(outcome.effects.changed_records,
+            (std::set<RecordRef>{{RecordKind::kTask, id},
+                                 {RecordKind::kWorkload, "default"},
+                                 {RecordKind::kWorkloadShape, "default", 0}}));
   EXPECT_EQ(outcome.effects.notify_tasks,
             (std::map<std::string, std::set<std::string>>{{"i1", {id}}}));
 
@@ -132,7 +135,7 @@ TEST(RunTaskTest, ACountIsPlacedAsFarAsItFits) {
     EXPECT_NE(failure.detail.find(reply.task_ids[0]), std::string::npos) << failure.detail;
   }
   EXPECT_EQ(std::set<std::string>(reply.task_ids.begin(), reply.task_ids.end()).size(), 4U);
-  EXPECT_EQ(outcome.effects.changed_records.size(), 4U);
+  EXPECT_EQ(outcome.effects.changed_records.size(), 4U + 2U) << "the tasks, and what was learned";
   EXPECT_EQ(outcome.effects.notify_tasks.at("i1").size(), 4U);
   EXPECT_EQ(world.node("i1").gpus.remaining_mib(0), 0);
   EXPECT_EQ(world.node("i1").gpus.remaining_mib(1), 0);
@@ -141,14 +144,19 @@ TEST(RunTaskTest, ACountIsPlacedAsFarAsItFits) {
 TEST(RunTaskTest, NothingPlacedIsASuccessWithFailures) {
   World world = world_with_gpus(1);
   world.run_one("whole");
-  const std::string before = test::dump(world.state);
+  const std::string before = test::dump_reservations(world.state);
+  const std::size_t tasks_before = world.state.tasks.size();
   const Outcome outcome = world.must(World::run_command("half", 3));
   const auto reply = std::get<RunTaskReply>(outcome.reply);
   EXPECT_TRUE(reply.task_ids.empty());
   EXPECT_EQ(reply.failures.size(), 3U);
-  EXPECT_TRUE(outcome.effects.changed_records.empty());
+  // That it was asked for is remembered all the same.
+  EXPECT_EQ(outcome.effects.changed_records,
+            (std::set<RecordRef>{{RecordKind::kWorkload, "default"},
+                                 {RecordKind::kWorkloadShape, "default", 1}}));
   EXPECT_TRUE(outcome.effects.notify_tasks.empty());
-  EXPECT_EQ(test::dump(world.state), before);
+  EXPECT_EQ(test::dump_reservations(world.state), before);
+  EXPECT_EQ(world.state.tasks.size(), tasks_before);
 }
 
 TEST(RunTaskTest, Refusals) {

@@ -58,6 +58,7 @@ inline std::string dump(const Cluster& cluster) {
   Dump dump;
   dump.add("cluster").add(cluster.name).add(cluster.created_at_ms).add(cluster.deleted_at_ms);
   dump_tags(dump, cluster.tags);
+  for (const auto& [name, value] : cluster.settings) dump.add(name).add(value);
   return dump.line().take();
 }
 
@@ -159,6 +160,26 @@ inline std::string dump_connection(const Instance& instance) {
       .take();
 }
 
+inline std::string dump(const Workload::Shape& shape) {
+  Dump dump;
+  dump.add("shape").add(shape.shape.cpu_milli).add(shape.shape.share_mib);
+  dump.add(shape.shape.whole_gpus).add(shape.shape.models).add(shape.count);
+  return dump.line().take();
+}
+
+inline std::string dump(const Workload& workload) {
+  const Workload::Counters& counters = workload.counters();
+  Dump dump;
+  dump.add("workload").add(counters.seen).add(counters.next_training).add(counters.trainings);
+  dump.add(counters.halvings).add(counters.turnover).add(counters.window_arrived);
+  dump.add(counters.window_placed).add(counters.window_left);
+  const TrainingSet set = workload.training_set();
+  dump.add("trained").add(set.turnover).add(set.fleet_cpu_milli).add(set.fleet_gpus);
+  for (const auto& [name, gpus] : set.class_gpus) dump.add(name).add(gpus);
+  for (const CountedShape& shape : set.shapes) dump.add(shape.count);
+  return dump.line().take();
+}
+
 // Every durable record by its name.
 inline std::map<RecordRef, std::string> dump_records(const State& state) {
   std::map<RecordRef, std::string> records;
@@ -187,6 +208,13 @@ inline std::map<RecordRef, std::string> dump_records(const State& state) {
   for (const auto& [id, task] : state.tasks) records[{RecordKind::kTask, id}] = dump(task);
   for (const auto& [key, token] : state.client_tokens) {
     records[{RecordKind::kClientToken, key}] = dump(token);
+  }
+  for (const auto& [cluster, workload] : state.workloads) {
+    records[{RecordKind::kWorkload, cluster}] = dump(workload);
+    for (std::size_t i = 0; i < workload.shapes().size(); ++i) {
+      records[{RecordKind::kWorkloadShape, cluster, static_cast<std::int64_t>(i)}] =
+          dump(workload.shapes()[i]);
+    }
   }
   return records;
 }

@@ -1,0 +1,33 @@
+#include "core/placement_policy.h"
+
+#include <algorithm>
+
+#include "core/balanced_policy.h"
+#include "core/bestfit_policy.h"
+#include "core/curve_policy.h"
+#include "core/fgd_policy.h"
+
+namespace cotenant::core {
+
+const std::vector<std::string_view>& placement_policy_names() {
+  static const std::vector<std::string_view> names = {"balanced", "bestfit", "fgd", "tc",
+                                                      "tcb",      "tight",   "wv"};
+  return names;
+}
+
+bool is_placement_policy(std::string_view name) {
+  const std::vector<std::string_view>& names = placement_policy_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::unique_ptr<PlacementPolicy> make_placement_policy(std::string_view name) {
+  if (name == "balanced") return std::make_unique<BalancedPolicy>();
+  if (name == "bestfit") return std::make_unique<BestFitPolicy>();
+  if (name == "fgd") return std::make_unique<FgdPolicy>();
+  if (name == "tc") return std::make_unique<CurvePolicy>(CurvePolicy::Kind::kTc);
+  if (name == "tcb") return std::make_unique<CurvePolicy>(CurvePolicy::Kind::kTcb);
+  if (name == "wv") return std::make_unique<CurvePolicy>(CurvePolicy::Kind::kWv);
+  return nullptr;
+}
+
+}  // namespace cotenant::core

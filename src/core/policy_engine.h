@@ -1,0 +1,57 @@
+// Rank and select by policy: one of these chooses for a cluster, or a replay. It keeps what policies
+// cache; everything it decides follows from the fleet, the workload and the query.
+//
+// Copying gives an engine that has cached nothing yet. Not thread safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/placement_policy.h"
+#include "core/score_rows.h"
+#include "core/workload.h"
+
+namespace cotenant::core {
+
+class PolicyEngine {
+ public:
+  PolicyEngine() = default;
+  PolicyEngine(const PolicyEngine&) {}
+  PolicyEngine& operator=(const PolicyEngine&) {
+    chosen_by_.clear();
+    return *this;
+  }
+  PolicyEngine(PolicyEngine&&) noexcept = default;
+  PolicyEngine& operator=(PolicyEngine&&) noexcept = default;
+
+  // The policy's choice with what the workload had learned at its last training; it learns nothing
+  // from being asked, so a dry run may ask too. `policy` is one of placement_policy_names().
+  std::optional<PlacementChoice> choose(const Fleet& fleet, const Workload& workload,
+                                        std::string_view policy, const PlacementQuery& query);
+  // What the policy finds of a choice; empty for `tight`, which ranks by the index alone.
+  std::vector<PolicyTerm> terms(const Fleet& fleet, const Workload& workload,
+                                std::string_view policy, const PlacementQuery& query,
+                                const PlacementChoice& choice);
+  // Trains a policy from elsewhere, whatever the workload says; for replays that know all in advance.
+  void train(const Fleet& fleet, std::string_view policy, const TrainingSet& set);
+
+  std::size_t bytes() const;
+
+ private:
+  struct Chooser {
+    std::unique_ptr<PlacementPolicy> policy;
+    ScoreRows rows;
+    std::int64_t trainings = 0;  // of the workload that it has seen
+    bool fixed = false;          // trained from elsewhere
+  };
+  Chooser& chooser(const Fleet& fleet, const Workload& workload, std::string_view policy);
+  Chooser& find_or_make(std::string_view policy);
+
+  std::map<std::string, Chooser, std::less<>> chosen_by_;
+};
+
+}  // namespace cotenant::core

@@ -1,0 +1,164 @@
+#include "core/score_rows.h"
+
+#include <algorithm>
+
+#include "core/tight_policy.h"
+
+namespace cotenant::core {
+namespace {
+
+constexpr std::size_t kBlock = 64;
+// How often a choice may turn out to be stale before the index decides.
+constexpr int kRenewals = 16;
+
+std::int32_t least_of(const std::vector<std::int32_t>& costs, std::size_t block) {
+  const std::size_t end = std::min(costs.size(), (block + 1) * kBlock);
+  std::int32_t least = kNoFitCost;
+  for (std::size_t i = block * kBlock; i < end; ++i) least = std::min(least, costs[i]);
+  return least;
+}
+
+}  // namespace
+
+ScoreRows::Row& ScoreRows::row_for(const Fleet& fleet, const PlacementQuery& query) {
+  const TaskNeed& need = query.need;
+  Key key{need.cpu_units, need.gpu.shared_memory_mib, need.gpu.shared_containers,
+          need.gpu.whole_all ? RequestShape::kAllGpus : need.gpu.whole_count, query.models};
+  std::unique_ptr<Row>& row = rows_[std::move(key)];
+  if (row == nullptr) row = std::make_unique<Row>();
+  row->last_used = ++clock_;
+  const std::size_t most =
+      std::max<std::size_t>(2, kScoreRowBytes / (6 * std::max<std::size_t>(fleet.size(), 1)));
+  Row& wanted = *row;
+  if (rows_.size() > most) {
+    rows_.erase(std::min_element(rows_.begin(), rows_.end(), [](const auto& a, const auto& b) {
+      return a.second->last_used < b.second->last_used;
+    }));
+  }
+  return wanted;
+}
+
+void ScoreRows::set_cost(Row& row, NodeSlot slot, std::int32_t cost) {
+  const std::int32_t before = row.costs[slot];
+  if (before == cost) return;
+  row.costs[slot] = cost;
+  const std::size_t block = slot / kBlock;
+  const std::size_t super = block / kBlock;
+  const std::int32_t block_before = row.block_least[block];
+  if (cost < block_before) {
+    row.block_least[block] = cost;
+  } else if (before == block_before) {
+    row.block_least[block] = least_of(row.costs, block);
+  }
+  const std::int32_t block_now = row.block_least[block];
+  if (block_now < row.super_least[super]) {
+    row.super_least[super] = block_now;
+  } else if (block_before == row.super_least[super]) {
+    row.super_least[super] = least_of(row.block_least, super);
+  }
+}
+
+void ScoreRows::score(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
+                      const PlacementQuery& query, NodeSlot slot) {
+  const FleetNode& node = fleet.node(slot);
+  NodeScore score;
+  if (node.placeable && query.admits_class(node.node_class)) {
+    score = policy.score(fleet, slot, query.need);
+  }
+  row.gpus[slot] = score.gpu;
+  set_cost(row, slot, score.cost);
+}
+
+void ScoreRows::bring_up_to_date(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
+                                 const PlacementQuery& query) {
+  const std::size_t nodes = fleet.size();
+  if (row.costs.size() < nodes) {
+    // Nodes that have joined stand in the changes.
+    row.costs.resize(nodes, kNoFitCost);
+    row.gpus.resize(nodes);
+    row.block_least.resize((nodes + kBlock - 1) / kBlock, kNoFitCost);
+    row.super_least.resize((row.block_least.size() + kBlock - 1) / kBlock, kNoFitCost);
+  }
+  const bool missed = row.position < fleet.changes_begin() ||
+                      fleet.changes_end() - row.position > std::max(nodes, kScoresPerDecision);
+  if (row.epoch != epoch_ || missed) {
+    row.epoch = epoch_;
+    row.position = fleet.changes_end();
+    row.sweep_at = 0;
+    row.swept = false;
+  }
+  std::size_t left = kScoresPerDecision;
+  for (; row.position < fleet.changes_end() && left > 0; ++row.position) {
+    if (!fleet.is_last_change(row.position)) continue;
+    score(row, fleet, policy, query, fleet.change_at(row.position));
+    --left;
+  }
+  if (row.swept) return;
+  for (; row.sweep_at < nodes && left > 0; ++row.sweep_at, --left) {
+    score(row, fleet, policy, query, static_cast<NodeSlot>(row.sweep_at));
+  }
+  row.swept = row.sweep_at >= nodes;
+}
+
+std::optional<NodeSlot> ScoreRows::least(const Row& row, const Fleet& fleet,
+                                         const PlacementQuery& query) {
+  std::int32_t best = kNoFitCost;
+  std::optional<NodeSlot> found;
+  for (std::size_t super = 0; super < row.super_least.size(); ++super) {
+    if (row.super_least[super] >= best) continue;
+    const std::size_t block_end = std::min(row.block_least.size(), (super + 1) * kBlock);
+    for (std::size_t block = super * kBlock; block < block_end; ++block) {
+      if (row.block_least[block] >= best) continue;
+      const std::size_t end = std::min(row.costs.size(), (block + 1) * kBlock);
+      for (std::size_t i = block * kBlock; i < end; ++i) {
+        if (row.costs[i] >= best) continue;
+        const auto slot = static_cast<NodeSlot>(i);
+        if (!node_admits(fleet, slot, query)) continue;
+        best = row.costs[i];
+        found = slot;
+      }
+    }
+  }
+  return found;
+}
+
+PlacementChoice ScoreRows::choice_at(const Row& row, const Fleet& fleet,
+                                     const PlacementQuery& query, NodeSlot slot) {
+  const TaskGpuNeed& need = query.need.gpu;
+  if (need.is_none()) return {slot, {}};
+  return {slot, need.is_whole() ? fleet.lowest_idle(slot, need) : GpuSet::of(row.gpus[slot])};
+}
+
+std::optional<PlacementChoice> ScoreRows::choose(const Fleet& fleet, const PlacementPolicy& policy,
+                                                 const PlacementQuery& query) {
+  Row& row = row_for(fleet, query);
+  bring_up_to_date(row, fleet, policy, query);
+  if (row.swept && row.position == fleet.changes_end()) {
+    const auto slot = least(row, fleet, query);
+    if (!slot) return std::nullopt;
+    return choice_at(row, fleet, query, *slot);
+  }
+  // Not all scores are there: the index finds a fit wherever there is one, and it competes.
+  const auto tight = choose_tight(fleet, query);
+  if (!tight) return std::nullopt;
+  score(row, fleet, policy, query, tight->slot);
+  for (int renewal = 0; renewal < kRenewals; ++renewal) {
+    const auto slot = least(row, fleet, query);
+    if (!slot) break;
+    const std::int32_t believed = row.costs[*slot];
+    score(row, fleet, policy, query, *slot);
+    if (row.costs[*slot] == believed) return choice_at(row, fleet, query, *slot);
+  }
+  return tight;
+}
+
+std::size_t ScoreRows::bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [key, row] : rows_) {
+    bytes += sizeof(Row) + row->costs.capacity() * 4 + row->gpus.capacity() +
+             (row->block_least.capacity() + row->super_least.capacity()) * 4;
+  }
+  return bytes;
+}
+
+}  // namespace cotenant::core

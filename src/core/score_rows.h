@@ -1,0 +1,66 @@
+// Cached scores: for each kind of need a row with the cost of every node, and the least cost of every
+// 64 and every 4096 nodes above it, so that a decision looks at the nodes that have changed and walks
+// straight to the least cost.
+//
+// No decision scores more than kScoresPerDecision nodes. In a fleet that is larger, a row that is new,
+// or that a training has made stale, is filled in over its next decisions: until then the choice is the
+// best among the scored nodes, its score renewed first, and the tightest fit by the index.
+// A pure cache: it may be dropped at any time. Not thread safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "core/placement_policy.h"
+
+namespace cotenant::core {
+
+inline constexpr std::size_t kScoresPerDecision = 2048;
+// Bytes of all rows; the one that was not asked for longest goes.
+inline constexpr std::size_t kScoreRowBytes = std::size_t{64} << 20;
+
+class ScoreRows {
+ public:
+  // All scores are stale: the policy has been trained.
+  void invalidate() { ++epoch_; }
+  // The least cost that the query admits.
+  std::optional<PlacementChoice> choose(const Fleet& fleet, const PlacementPolicy& policy,
+                                        const PlacementQuery& query);
+  std::size_t bytes() const;
+
+ private:
+  // What a score depends on: host memory and constraints are looked at for each choice.
+  using Key = std::tuple<std::int64_t, std::int64_t, int, int, std::string>;
+  struct Row {
+    std::vector<std::int32_t> costs;
+    std::vector<std::uint8_t> gpus;
+    std::vector<std::int32_t> block_least;
+    std::vector<std::int32_t> super_least;
+    std::uint64_t position = 0;  // in the fleet's changes
+    std::size_t sweep_at = 0;    // nodes from here on are still to be scored
+    bool swept = false;
+    std::uint64_t epoch = 0;
+    std::uint64_t last_used = 0;
+  };
+
+  Row& row_for(const Fleet& fleet, const PlacementQuery& query);
+  void bring_up_to_date(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
+                        const PlacementQuery& query);
+  static void score(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
+                    const PlacementQuery& query, NodeSlot slot);
+  static void set_cost(Row& row, NodeSlot slot, std::int32_t cost);
+  static std::optional<NodeSlot> least(const Row& row, const Fleet& fleet,
+                                       const PlacementQuery& query);
+  static PlacementChoice choice_at(const Row& row, const Fleet& fleet, const PlacementQuery& query,
+                                   NodeSlot slot);
+
+  std::map<Key, std::unique_ptr<Row>> rows_;
+  std::uint64_t epoch_ = 1;
+  std::uint64_t clock_ = 0;
+};
+
+}  // namespace cotenant::core

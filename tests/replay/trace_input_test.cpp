@@ -1,0 +1,119 @@
+// Traces that are no traces: the message names the file, the line, the column and what would be right.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "replay/openb_trace.h"
+#include "replay/picture.h"
+#include "replay/replay.h"
+
+namespace cotenant::replay {
+namespace {
+
+constexpr const char* kNodes = "sn,cpu_milli,memory_mib,gpu,model\nn1,1000,1000,2,T4\n";
+constexpr const char* kPods = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,100,100,1,500\n";
+
+class TraceFiles {
+ public:
+  TraceFiles() {
+    char name[] = "/tmp/cotenant-trace-XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  ~TraceFiles() {
+    for (const char* name : {"/nodes.csv", "/pods.csv", "/pods.csv.xz"}) {
+      std::remove((folder_ + name).c_str());
+    }
+    rmdir(folder_.c_str());
+  }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ + name) << text;
+    return folder_ + name;
+  }
+
+ private:
+  std::string folder_;
+};
+
+// "" where both are read.
+std::string refusal(const std::string& nodes, const std::string& pods) {
+  const TraceFiles files;
+  const auto trace = read_trace(files.write("/nodes.csv", nodes), files.write("/pods.csv", pods));
+  return trace ? std::string() : trace.error().message;
+}
+
+TEST(TraceInputTest, RefusalsNameLineAndColumn) {
+  struct Row {
+    std::string nodes;
+    std::string pods;
+    const char* want;
+  };
+  const std::string header = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n";
+  for (const Row& row : {
+           Row{"", kPods, "nodes.csv: has no rows"},
+           Row{"sn,cpu_milli,memory_mib,gpu,model\n", kPods, "nodes.csv: has no rows"},
+           Row{"sn,cpu_milli,gpu,model\nn1,1,1,T4\n", kPods,
+               "line 1: the column memory_mib is missing"},
+           Row{"sn,cpu_milli,memory_mib,gpu,model\nn1,1000,1000,0,\n", kPods, "no node has a GPU"},
+           Row{"sn,cpu_milli,memory_mib,gpu,model\nn1,1000,1000,65,T4\n", kPods,
+               "line 2: gpu: '65'"},
+           Row{kNodes, "", "pods.csv: has no rows"},
+           Row{kNodes, header + "p1,-1,1,1,500,\n",
+               "pods.csv: line 2: cpu_milli: '-1' is no whole number"},
+           Row{kNodes, header + "p1,99999999999999999999,1,1,500,\n", "line 2: cpu_milli"},
+           Row{kNodes, header + "p1,1.5,1,1,500,\n", "line 2: cpu_milli"},
+           Row{kNodes, header + "p1,1,1,1,1001,\n", "line 2: gpu_milli"},
+           Row{kNodes, header + "p1,1,1,2,500,\n",
+               "line 2: gpu_milli: '500' is no whole number from 1000"},
+           Row{kNodes, header + "p1,1,1,1,500,H100|A10\n",
+               "line 2: gpu_spec: no node has such a model; there are T4"},
+           Row{kNodes, header + "p1,1,1,1,500,\np1,1,1,1,500,\n",
+               "line 3: name: the name stands there twice"},
+           Row{kNodes, header + "p1,1,1,1\n", "line 2: has 4 fields, the header has 6"},
+           Row{kNodes, header + "\"p1\",1,1,1,500,\n", "line 2: quotes are not read"},
+           Row{kNodes, header + std::string(70000, 'x') + "\n",
+               "line 2 is longer than 65536 bytes"},
+           Row{kNodes, header + "p1,1,1,0,,\n", "no pod asks for a GPU"},
+       }) {
+    const std::string got = refusal(row.nodes, row.pods);
+    EXPECT_NE(got.find(row.want), std::string::npos) << "no '" << row.want << "' in: " << got;
+  }
+  EXPECT_EQ(refusal(kNodes, kPods), "");
+  EXPECT_EQ(refusal(kNodes, header + "p1,1,1,1,500,H100|T4\r\n\r\n"), "");
+}
+
+TEST(TraceInputTest, FilesThatAreNoneAreToldSo) {
+  const auto absent = read_trace("/nowhere/nodes.csv", "/nowhere/pods.csv");
+  ASSERT_FALSE(absent.has_value());
+  EXPECT_NE(absent.error().message.find("/nowhere/nodes.csv: cannot be read"), std::string::npos);
+  const TraceFiles files;
+  const auto no_xz =
+      read_trace(files.write("/nodes.csv", kNodes), files.write("/pods.csv.xz", kPods));
+  ASSERT_FALSE(no_xz.has_value());
+  EXPECT_NE(no_xz.error().message.find("is no whole xz file"), std::string::npos);
+}
+
+TEST(TraceInputTest, SizesMustBeKnownAndInRange) {
+  const TraceFiles files;
+  const auto trace = read_trace(
+      files.write("/nodes.csv", "sn,cpu_milli,memory_mib,gpu,model\nn1,1000,1000,2,X1\n"),
+      files.write("/pods.csv", kPods));
+  ASSERT_TRUE(trace.has_value()) << trace.error().message;
+  EXPECT_FALSE(Replay::make(*trace, {{}, 20000}).has_value()) << "X1 has no known size";
+  EXPECT_FALSE(Replay::make(*trace, {-5, {}}).has_value());
+  EXPECT_FALSE(Replay::make(*trace, {std::int64_t{1} << 40, {}}).has_value());
+  EXPECT_TRUE(Replay::make(*trace, {80000, {}}).has_value());
+}
+
+TEST(PictureTest, HasALineForEachPolicy) {
+  const std::string svg = draw_picture(
+      {{"Balanced", {{20, 10, 5, 4, 4, 4, 4, 4}}}, {"FGD", {{20, 10, 6, 5, 5, 5, 5, 5}}}});
+  EXPECT_NE(svg.find("<svg"), std::string::npos);
+  EXPECT_NE(svg.find(">Balanced 4.00<"), std::string::npos);
+  EXPECT_NE(svg.find(">FGD 5.00<"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cotenant::replay
