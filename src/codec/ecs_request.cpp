@@ -192,8 +192,8 @@ base::Result<core::CreateCluster> decode_create_cluster(const Json& body) {
   for (const Json::Member& member : body.as_object()) {
     if (member.value.is_null() || member.name == "clusterName") continue;
     if (member.value.is_array() && member.value.as_array().empty()) continue;
-    if (member.name == "configuration" ||
-        member.name == "capacityProviders" || member.name == "defaultCapacityProviderStrategy" ||
+    if (member.name == "configuration" || member.name == "capacityProviders" ||
+        member.name == "defaultCapacityProviderStrategy" ||
         member.name == "serviceConnectDefaults") {
       return fail(
           ErrorCode::kUnsupportedFeature,
