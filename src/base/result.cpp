@@ -16,6 +16,10 @@ std::string_view error_name(ErrorCode code) {
       return "ClusterContainsContainerInstancesException";
     case ErrorCode::kResourceNotFound:
       return "ResourceNotFoundException";
+    case ErrorCode::kTargetNotFound:
+      return "TargetNotFoundException";
+    case ErrorCode::kAttributeLimitExceeded:
+      return "AttributeLimitExceededException";
     case ErrorCode::kUnsupportedFeature:
       return "UnsupportedFeatureException";
     case ErrorCode::kConflict:

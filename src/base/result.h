@@ -19,6 +19,8 @@ enum class ErrorCode {
   kClusterContainsTasks,
   kClusterContainsContainerInstances,
   kResourceNotFound,
+  kTargetNotFound,
+  kAttributeLimitExceeded,
   kUnsupportedFeature,
   kConflict,
   kAccessDenied,

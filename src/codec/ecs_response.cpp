@@ -274,10 +274,8 @@ Json encode_instance(const base::ArnFormat& arns, const core::Instance& instance
     if (!instance.gpus.refuses_whole(gpu)) idle_gpus.push_back(all_gpus.back());
   }
   Json attributes = Json::array();
-  for (const auto& [name, value] : registration.attributes) {
-    Json attribute = Json::object({{"name", name}});
-    if (!value.empty()) attribute.set("value", value);
-    attributes.push(std::move(attribute));
+  for (const auto& [name, value] : instance.all_attributes()) {
+    attributes.push(encode_attribute(name, value));
   }
   Json json = Json::object();
   json.set("containerInstanceArn", arns.container_instance(registration.cluster, registration.id))
@@ -300,6 +298,12 @@ Json encode_instance(const base::ArnFormat& arns, const core::Instance& instance
   if (registration.attributes.count(std::string(core::kSharingAttribute)) > 0) {
     json.set("gpuDevices", encode_gpu_devices(instance.gpus));
   }
+  return json;
+}
+
+Json encode_attribute(const std::string& name, const std::string& value) {
+  Json json = Json::object({{"name", name}});
+  if (!value.empty()) json.set("value", value);
   return json;
 }
 

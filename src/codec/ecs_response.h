@@ -33,6 +33,9 @@ Json encode_task(const base::ArnFormat& arns, const core::Task& task,
 Json encode_instance(const base::ArnFormat& arns, const core::Instance& instance,
                      const core::TaskCounts& counts, const Included& included = {});
 
+// ECS: Attribute. An empty value is left out.
+Json encode_attribute(const std::string& name, const std::string& value);
+
 // ECS: Failure. An empty detail is left out.
 Json encode_failure(const std::string& arn, const std::string& reason, const std::string& detail);
 

@@ -27,14 +27,15 @@ Json encode_map(const std::map<std::string, std::string>& values) {
   return object;
 }
 
-core::Tags decode_tag_map(const Json& json) {
-  core::Tags tags;
-  const Json* object = json.find("tags");
-  if (object == nullptr || !object->is_object()) return tags;
-  for (const Json::Member& tag : object->as_object()) {
-    if (tag.value.is_string()) tags[tag.name] = tag.value.as_string();
+// Tags, or attributes.
+std::map<std::string, std::string> decode_map(const Json& json, std::string_view member) {
+  std::map<std::string, std::string> values;
+  const Json* object = json.find(member);
+  if (object == nullptr || !object->is_object()) return values;
+  for (const Json::Member& entry : object->as_object()) {
+    if (entry.value.is_string()) values[entry.name] = entry.value.as_string();
   }
-  return tags;
+  return values;
 }
 
 Json versioned() {
@@ -72,6 +73,7 @@ Json encode_instance(const core::Instance& instance) {
       .set("version", instance.version);
   set_number(json, "deregisteredAt", instance.deregistered_at_ms);
   set_map(json, "tags", instance.tags);
+  set_map(json, "customAttributes", instance.custom_attributes);
   return json;
 }
 
@@ -156,12 +158,8 @@ NamedRecord decode_cluster(const Json& json, core::State& state) {
   cluster.name = name;
   cluster.created_at_ms = json.integer_or("createdAt", 0);
   cluster.deleted_at_ms = json.integer_or("deletedAt", 0);
-  cluster.tags = decode_tag_map(json);
-  if (const Json* settings = json.find("settings"); settings != nullptr && settings->is_object()) {
-    for (const Json::Member& setting : settings->as_object()) {
-      if (setting.value.is_string()) cluster.settings[setting.name] = setting.value.as_string();
-    }
-  }
+  cluster.tags = decode_map(json, "tags");
+  cluster.settings = decode_map(json, "settings");
   const std::string_view policy = core::placement_policy(cluster);
   if (!core::is_placement_policy(policy)) {
     return fail(ErrorCode::kProtocol, fmt::format("settings: no placement policy '{}'", policy));
@@ -179,7 +177,7 @@ NamedRecord decode_definition(const Json& json, core::State& state) {
   definition->deregistered_at_ms = json.integer_or("deregisteredAt", 0);
   definition->delete_requested_at_ms = json.integer_or("deleteRequestedAt", 0);
   // Records of the first version have neither; their tags are those of the document.
-  if (json.find("tags") != nullptr) definition->tags = decode_tag_map(json);
+  if (json.find("tags") != nullptr) definition->tags = decode_map(json, "tags");
   if (json.find("status") != nullptr) {
     auto status = read_word(json, "status", core::parse_task_definition_status, definition->status);
     if (!status) return fail(status.error());
@@ -200,12 +198,13 @@ NamedRecord decode_instance(const Json& json, core::State& state) {
   instance.number = json.integer_or("number", 0);
   instance.registered_at_ms = json.integer_or("registeredAt", 0);
   instance.version = json.integer_or("version", 1);
+  instance.custom_attributes = decode_map(json, "customAttributes");
   if (auto status = read_word(json, "status", core::parse_instance_status, instance.status);
       !status) {
     return fail(status.error());
   }
   instance.deregistered_at_ms = json.integer_or("deregisteredAt", 0);
-  instance.tags = decode_tag_map(json);
+  instance.tags = decode_map(json, "tags");
   instance.gpus = core::GpuLedger(instance.registration.gpus);
   state.next_instance_number = std::max(state.next_instance_number, instance.number + 1);
   const std::string id = instance.registration.id;
@@ -269,7 +268,7 @@ NamedRecord decode_task(const Json& json, core::State& state) {
   task.stopping_at_ms = json.integer_or("stoppingAt", 0);
   task.execution_stopped_at_ms = json.integer_or("executionStoppedAt", 0);
   task.stopped_at_ms = json.integer_or("stoppedAt", 0);
-  task.tags = decode_tag_map(json);
+  task.tags = decode_map(json, "tags");
   const std::string id = task.id;
   state.tasks.emplace(id, std::move(task));
   return core::RecordRef{core::RecordKind::kTask, id};

@@ -121,6 +121,25 @@ struct PutAccountSetting {
   AccountSetting setting;
 };
 
+// An attribute of an instance, as an operator gives it.
+struct TargetAttribute {
+  std::string instance_id;
+  std::string name;
+  std::string value;
+};
+
+// All of them, or none. ECS: a name that is there already gets the new value.
+struct PutAttributes {
+  std::string cluster;
+  std::vector<TargetAttribute> attributes;
+};
+
+// By name; the values do not matter. One that is not there is no error.
+struct DeleteAttributes {
+  std::string cluster;
+  std::vector<TargetAttribute> attributes;
+};
+
 struct ObserveTasks {
   std::string instance_id;
   std::vector<TaskObservation> tasks;
@@ -136,7 +155,8 @@ using Command =
     std::variant<CreateCluster, RegisterTaskDefinition, RunTask, StopTask, ConnectInstance,
                  DisconnectInstance, ObserveTasks, Expire, DeleteCluster, DeregisterTaskDefinition,
                  DeleteTaskDefinitions, StartTask, UpdateInstancesState, DeregisterInstance,
-                 TagResource, PutAccountSetting, UpdateClusterSettings>;
+                 TagResource, PutAccountSetting, UpdateClusterSettings, PutAttributes,
+                 DeleteAttributes>;
 
 struct NoReply {};
 struct ConnectReply {

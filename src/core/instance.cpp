@@ -37,4 +37,18 @@ std::optional<HostPort> port_in_the_way(const Instance& instance,
   return std::nullopt;
 }
 
+const std::string* Instance::find_attribute(const std::string& name) const {
+  for (const auto* attributes : {&custom_attributes, &registration.attributes}) {
+    const auto found = attributes->find(name);
+    if (found != attributes->end()) return &found->second;
+  }
+  return nullptr;
+}
+
+std::map<std::string, std::string> Instance::all_attributes() const {
+  std::map<std::string, std::string> all = custom_attributes;
+  all.insert(registration.attributes.begin(), registration.attributes.end());
+  return all;
+}
+
 }  // namespace cotenant::core

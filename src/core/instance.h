@@ -50,6 +50,8 @@ struct Instance {
   std::int64_t version = 1;
   Tags tags = {};
   base::TimeMs deregistered_at_ms = 0;  // INACTIVE since
+  // Given by PutAttributes; over those of the registration.
+  std::map<std::string, std::string> custom_attributes;
 
   // What follows is not stored: it is derived from the tasks, or a fact of this moment.
   bool agent_connected = false;
@@ -60,6 +62,10 @@ struct Instance {
   GpuLedger gpus;
   std::set<std::string> task_ids;      // those that hold a reservation
   std::optional<NodeSlot> fleet_slot;  // its node in its cluster's Fleet
+
+  // Null where there is none.
+  const std::string* find_attribute(const std::string& name) const;
+  std::map<std::string, std::string> all_attributes() const;
 
   std::int64_t free_cpu_units() const { return registration.cpu_units - used_cpu_units; }
   std::int64_t free_memory_mib() const { return registration.memory_mib - used_memory_mib; }

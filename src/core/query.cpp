@@ -46,9 +46,12 @@ bool text_holds(const QueryPredicate& predicate, std::string_view value) {
 }
 
 bool attribute_holds(const QueryPredicate& predicate, const QueryFacts& facts) {
-  if (facts.attributes == nullptr) return false;
-  const auto found = facts.attributes->find(predicate.attribute);
-  return found != facts.attributes->end() && text_holds(predicate, found->second);
+  for (const auto* attributes : {facts.custom_attributes, facts.attributes}) {
+    if (attributes == nullptr) continue;
+    const auto found = attributes->find(predicate.attribute);
+    if (found != attributes->end()) return text_holds(predicate, found->second);
+  }
+  return false;
 }
 
 bool group_holds(const QueryPredicate& predicate, const QueryFacts& facts) {

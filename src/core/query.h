@@ -31,6 +31,8 @@ namespace cotenant::core {
 
 // What an expression can ask of one instance. Points to what its maker owns.
 struct QueryFacts {
+  // A name is looked for in the first map, then in the second. Null: none.
+  const std::map<std::string, std::string>* custom_attributes = nullptr;
   const std::map<std::string, std::string>* attributes = nullptr;
   bool agent_connected = false;
   std::string_view agent_version = {};

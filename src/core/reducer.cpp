@@ -60,6 +60,12 @@ base::Result<Outcome> apply(State& state, const Command& command, const Context&
     base::Result<Outcome> operator()(const PutAccountSetting& c) const {
       return rules::put_account_setting(state, c);
     }
+    base::Result<Outcome> operator()(const PutAttributes& c) const {
+      return rules::put_attributes(state, c);
+    }
+    base::Result<Outcome> operator()(const DeleteAttributes& c) const {
+      return rules::delete_attributes(state, c);
+    }
     base::Result<Outcome> operator()(const Expire&) const { return rules::expire(state, context); }
   };
   return std::visit(Dispatch{state, context}, command);

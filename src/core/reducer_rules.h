@@ -36,6 +36,8 @@ void give_up_task(State& state, Task& task, std::string_view why, const Context&
 // Gives up to `max` tasks of an INACTIVE instance up. True when there are more.
 bool give_up_tasks(State& state, Instance& instance, std::size_t max, const Context& context,
                    Effects& effects);
+Result<Outcome> put_attributes(State& state, const PutAttributes& command);
+Result<Outcome> delete_attributes(State& state, const DeleteAttributes& command);
 Result<Outcome> expire(State& state, const Context& context);
 
 }  // namespace cotenant::core::rules

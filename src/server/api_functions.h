@@ -41,6 +41,10 @@ Result<ApiReply> put_account_setting_default(const ApiContext& context, const Js
 Result<ApiReply> delete_account_setting(const ApiContext& context, const Json& body);
 Result<ApiReply> list_account_settings(const ApiContext& context, const Json& body);
 
+Result<ApiReply> put_attributes(const ApiContext& context, const Json& body);
+Result<ApiReply> delete_attributes(const ApiContext& context, const Json& body);
+Result<ApiReply> list_attributes(const ApiContext& context, const Json& body);
+
 // cotenant's own.
 Result<ApiReply> describe_gpus(const ApiContext& context, const Json& body);
 Result<ApiReply> create_join_token(const ApiContext& context, const Json& body);

@@ -40,6 +40,9 @@ constexpr std::array kEcsOperations = {
     Row{"PutAccountSettingDefault", api::put_account_setting_default},
     Row{"DeleteAccountSetting", api::delete_account_setting},
     Row{"ListAccountSettings", api::list_account_settings},
+    Row{"PutAttributes", api::put_attributes},
+    Row{"DeleteAttributes", api::delete_attributes},
+    Row{"ListAttributes", api::list_attributes},
 };
 
 constexpr std::array kOwnOperations = {

@@ -16,11 +16,13 @@ class QueryTest : public ::testing::Test {
  protected:
   const std::map<std::string, std::string> attributes_ = {{"ecs.instance-type", "g6.xlarge"},
                                                           {"rack", "12"},
-                                                          {"stack", "prod (old)"},
+                                                          {"stack", "hidden"},
                                                           {"ecs.capability.gpu-sharing-mps", ""},
                                                           {"backslash", "a\\b"}};
   const std::set<std::string> groups_ = {"service:web", "family:train"};
-  const QueryFacts facts_{.attributes = &attributes_,
+  const std::map<std::string, std::string> custom_ = {{"row", "7"}, {"stack", "prod (old)"}};
+  const QueryFacts facts_{.custom_attributes = &custom_,
+                          .attributes = &attributes_,
                           .agent_connected = true,
                           .agent_version = "1.10.2",
                           .ec2_instance_id = "i-0abc",
@@ -76,6 +78,9 @@ TEST_F(QueryTest, Selects) {
            Case{"attribute:none !in [1]", true},
            Case{"attribute:none =~ .*", false},
            Case{"attribute:none !~ .*", true},
+           // A custom attribute stands over one of the same name.
+           Case{"attribute:row == 7", true},
+           Case{"attribute:stack == hidden", false},
            // The other subjects.
            Case{"agentConnected == true", true},
            Case{"agentConnected != true", false},
