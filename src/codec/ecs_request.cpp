@@ -9,6 +9,7 @@
 #include "codec/gpu_rules.h"
 #include "codec/invalid.h"
 #include "codec/member_verdicts.h"
+#include "codec/placement_request.h"
 #include "codec/no_nul.h"
 #include "codec/tag_request.h"
 #include "core/reducer.h"
@@ -260,6 +261,16 @@ base::Result<Decoded<core::RunTask>> decode_run_task(const Json& body) {
     return fail(status.error());
   }
   if (auto status = check_launch_type(body.string_or("launchType", ""), decoded.warnings);
+      !status) {
+    return fail(status.error());
+  }
+  if (auto status = decode_placement_constraints(body.array_or_empty("placementConstraints"), true,
+                                                 command.placement);
+      !status) {
+    return fail(status.error());
+  }
+  if (auto status = decode_placement_strategy(body.array_or_empty("placementStrategy"),
+                                              command.placement, decoded.warnings);
       !status) {
     return fail(status.error());
   }

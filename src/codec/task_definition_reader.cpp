@@ -89,6 +89,18 @@ base::Result<core::ContainerDefinition> read_container(const Json& json, const s
   return container;
 }
 
+// An expression that this version does not understand any more selects nothing: the task stays where it
+// is, and a new one is refused by its constraint.
+std::vector<core::Query> read_member_of(const Json::Array& constraints) {
+  static const core::Query kNothing = *core::Query::parse("runningTasksCount < 0");
+  std::vector<core::Query> member_of;
+  for (const Json& constraint : constraints) {
+    auto query = core::Query::parse(text_member(constraint, "expression"));
+    member_of.push_back(query ? std::move(*query) : kNothing);
+  }
+  return member_of;
+}
+
 }  // namespace
 
 base::Result<core::TaskDefinition> read_task_definition(const Json& document) {
@@ -98,6 +110,7 @@ base::Result<core::TaskDefinition> read_task_definition(const Json& document) {
   definition.network_mode = core::parse_network_mode(text_member(document, "networkMode"))
                                 .value_or(core::NetworkMode::kBridge);
   definition.settings = read_task_settings(document);
+  definition.member_of = read_member_of(document.array_or_empty("placementConstraints"));
   std::set<std::string> names;
   const Json::Array& containers = document.array_or_empty("containerDefinitions");
   for (std::size_t i = 0; i < containers.size(); ++i) {

@@ -10,6 +10,7 @@
 #include "codec/gpu_rules.h"
 #include "codec/invalid.h"
 #include "codec/member_verdicts.h"
+#include "codec/placement_request.h"
 #include "codec/no_nul.h"
 #include "codec/tag_request.h"
 #include "codec/task_definition_reader.h"
@@ -199,6 +200,12 @@ base::Result<Decoded<core::RegisterTaskDefinition>> decode_register_task_definit
     return invalid("containerDefinitions", "at least one container must be essential");
   }
 
+  core::PlacementRules constraints;
+  if (auto status = decode_placement_constraints(body.array_or_empty("placementConstraints"), false,
+                                                 constraints);
+      !status) {
+    return fail(status.error());
+  }
   auto read = read_task_definition(body);
   if (!read) return fail(read.error());
   core::TaskDefinition& definition = decoded.value.definition;

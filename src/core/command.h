@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "core/desired.h"
 #include "core/instance.h"
+#include "core/placement_rules.h"
 #include "core/record_ref.h"
 #include "core/state.h"
 
@@ -63,6 +64,7 @@ struct RunTask {
   std::vector<ContainerOverride> overrides;
   std::string client_token;       // empty: none
   std::string parameters_digest;  // of all members but the token
+  PlacementRules placement = {};
   Tags tags = {};
   TagPolicy tag_policy;
 };

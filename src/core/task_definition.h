@@ -13,6 +13,7 @@
 #include "core/container_host.h"
 #include "core/container_life.h"
 #include "core/gpu_request.h"
+#include "core/query.h"
 #include "core/port_mapping.h"
 #include "core/tags.h"
 #include "core/task_settings.h"
@@ -65,6 +66,8 @@ struct TaskDefinition {
   NetworkMode network_mode = NetworkMode::kBridge;
   std::vector<ContainerDefinition> containers;
   TaskSettings settings = {};
+  TaskSettings settings;
+  std::vector<Query> member_of;  // its placement constraints
   // The registered document (JSON) as it is shown again. The core never reads it.
   std::string document;
   // What the registration warned about.

@@ -15,7 +15,6 @@ constexpr std::string_view kCapacity =
 constexpr std::string_view kDaemons = "managed daemons come after services";
 constexpr std::string_view kGateways =
     "it manages resources of AWS that have no counterpart on your own machines";
-constexpr std::string_view kAttributes = "attributes come with placement constraints";
 constexpr std::string_view kSettings = "cluster settings have nothing to govern yet";
 constexpr std::string_view kAwsAgent =
     "it is for the agent of AWS; agents of cotenant join at /agent/v1";
@@ -37,7 +36,6 @@ constexpr RefusalRow kRefusals[] = {
     {"CreateGateway", kGateways},
     {"CreateService", kServices},
     {"CreateTaskSet", kTaskSets},
-    {"DeleteAttributes", kAttributes},
     {"DeleteCapacityProvider", kCapacity},
     {"DeleteDaemon", kDaemons},
     {"DeleteDaemonTaskDefinition", kDaemons},
@@ -62,7 +60,6 @@ constexpr RefusalRow kRefusals[] = {
     {"DiscoverPollEndpoint", kAwsAgent},
     {"ExecuteCommand", kSessions},
     {"GetTaskProtection", kProtection},
-    {"ListAttributes", kAttributes},
     {"ListDaemonDeployments", kDaemons},
     {"ListDaemonTaskDefinitions", kDaemons},
     {"ListDaemons", kDaemons},
@@ -72,7 +69,6 @@ constexpr RefusalRow kRefusals[] = {
     {"ListServiceDeployments", kServices},
     {"ListServices", kServices},
     {"ListServicesByNamespace", kServices},
-    {"PutAttributes", kAttributes},
     {"PutClusterCapacityProviders", kCapacity},
     {"RegisterContainerInstance", kAwsAgent},
     {"RegisterDaemonTaskDefinition", kDaemons},
