@@ -66,8 +66,7 @@ struct TaskDefinition {
   NetworkMode network_mode = NetworkMode::kBridge;
   std::vector<ContainerDefinition> containers;
   TaskSettings settings = {};
-  TaskSettings settings;
-  std::vector<Query> member_of;  // its placement constraints
+  std::vector<Query> member_of = {};  // its placement constraints
   // The registered document (JSON) as it is shown again. The core never reads it.
   std::string document;
   // What the registration warned about.
