@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "codec/invalid.h"
+#include "core/placement_policy.h"
 
 namespace cotenant::codec {
 namespace {
@@ -25,7 +26,12 @@ base::Result<std::string> binpack_field(const std::string& field, const std::str
   for (const std::string_view known : {"cpu", "memory", "gpuMemory"}) {
     if (lower_case(field) == lower_case(std::string(known))) return std::string(known);
   }
-  if (field.starts_with(core::kPolicyField)) return field;
+  if (field.starts_with(core::kPolicyField)) {
+    const std::string name = field.substr(core::kPolicyField.size());
+    if (core::is_placement_policy(name)) return field;
+    return invalid(path + ".field", fmt::format("'{:.64}' names no policy; there are {}", field,
+                                                fmt::join(core::placement_policy_names(), ", ")));
+  }
   return invalid(
       path + ".field",
       fmt::format("'{:.64}': binpack takes cpu, memory, gpuMemory or policy:<name>", field));

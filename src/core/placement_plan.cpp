@@ -115,7 +115,10 @@ PlacementPlan PlacementPlan::make(const State& state, const std::string& cluster
     if (strategy.type == StrategyType::kRandom) {
       plan.stages_.push_back(RankStage::random());
     } else if (strategy.type == StrategyType::kBinpack) {
-      if (strategy.field.starts_with(kPolicyField)) continue;
+      if (strategy.field.starts_with(kPolicyField)) {
+        plan.policy_ = strategy.field.substr(kPolicyField.size());
+        continue;
+      }
       plan.stages_.push_back(RankStage::binpack(pack_field(strategy.field)));
     } else if (!strategy.field.starts_with(kAttributeField)) {
       plan.stages_.push_back(

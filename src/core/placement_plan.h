@@ -41,8 +41,11 @@ class PlacementPlan {
                             const std::vector<Query>& definition_member_of,
                             const PlacementRules& rules, const std::string& group);
 
+  PlacementQuery& query() { return query_; }
   const PlacementQuery& query() const { return query_; }
+  // Empty: a policy ranks; policy() where the call names one, else the cluster's.
   const std::vector<RankStage>& stages() const { return stages_; }
+  const std::string& policy() const { return policy_; }
   void note_placed(NodeSlot slot);
 
  private:
@@ -50,6 +53,7 @@ class PlacementPlan {
 
   PlacementQuery query_;
   std::vector<RankStage> stages_;
+  std::string policy_;
   std::shared_ptr<Cluster> cluster_;  // null: nothing asks about instances
 };
 
