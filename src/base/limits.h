@@ -50,6 +50,8 @@ inline constexpr std::size_t kPageItems = 100;
 
 // ECS API reference, AttributeLimitExceededException: 10 custom attributes on a resource.
 inline constexpr std::size_t kCustomAttributes = 10;
+// ECS API reference, RunTask: at most 10 constraints, those of the task definition among them.
+inline constexpr std::size_t kPlacementConstraints = 10;
 // ECS API reference, PlacementConstraint.expression: at most 2000 characters. The other two are ours:
 // how deep it may be nested, and what a compiled pattern may take.
 inline constexpr std::size_t kQueryChars = 2000;

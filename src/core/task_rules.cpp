@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "core/container_override.h"
 #include "core/placement.h"
+#include "core/placement_plan.h"
 #include "core/port_placement.h"
 #include "core/reducer_rules.h"
 
@@ -67,6 +68,10 @@ std::vector<TaskContainer> make_containers(const TaskDefinition& definition,
   return containers;
 }
 
+std::string group_of(const RunTask& command, const TaskDefinition& definition) {
+  return command.group.empty() ? "family:" + definition.family : command.group;
+}
+
 Task make_task(const State& state, const RunTask& command, const TaskDefinition& definition,
                const Tags& tags, const Placement& placement, const Context& context) {
   Task task;
@@ -75,7 +80,7 @@ Task make_task(const State& state, const RunTask& command, const TaskDefinition&
   task.instance_id = placement.instance_id;
   task.family = definition.family;
   task.revision = definition.revision;
-  task.group = command.group.empty() ? "family:" + definition.family : command.group;
+  task.group = group_of(command, definition);
   task.started_by = command.started_by;
   task.overrides = command.overrides;
   task.tags = tags;
@@ -106,6 +111,15 @@ Result<Launch> prepare_launch(const State& state, const RunTask& command) {
   if (auto status = check_overrides(**definition, command.overrides); !status) {
     return fail(status.error());
   }
+  const std::size_t constraints = (*definition)->member_of.size() +
+                                  command.placement.member_of.size() +
+                                  (command.placement.distinct_instance ? 1 : 0);
+  if (constraints > base::limits::kPlacementConstraints) {
+    return fail(
+        ErrorCode::kInvalidParameter,
+        fmt::format("placementConstraints: {} with those of the task definition; at most {}",
+                    constraints, base::limits::kPlacementConstraints));
+  }
   auto tags = launch_tags(command, **definition);
   if (!tags) return fail(tags.error());
   return Launch{*definition, task_need(**definition, command.overrides), std::move(*tags)};
@@ -128,23 +142,30 @@ TaskFailure as_failure(const PlacementRefusal& refusal) {
   return {refusal.instance_id, refusal.reason, refusal.detail};
 }
 
-// The choice of the cluster's policy; what arrives is learned whether it finds a place or not.
+// The choice of the call's strategies, else of its policy or the cluster's; what arrives is learned
+// whether it finds a place or not.
 tl::expected<Placement, PlacementRefusal> place_task(State& state, const std::string& cluster,
-                                                     const PlacementQuery& query,
+                                                     PlacementPlan& plan, base::Prng& prng,
                                                      Effects& effects) {
+  const PlacementQuery& query = plan.query();
   const ClusterPlacement& placement = state.placements.at(cluster);
   Workload& workload = state.workloads[cluster];
   const std::size_t shape = workload.arrive(placement.fleet, shape_of(placement.fleet, query));
   effects.changed_records.insert({RecordKind::kWorkload, cluster});
   effects.changed_records.insert(
       {RecordKind::kWorkloadShape, cluster, static_cast<std::int64_t>(shape)});
-  const auto choice = placement.engine.choose(placement.fleet, workload,
-                                              placement_policy(state.clusters.at(cluster)), query);
+  const std::string_view policy = plan.policy().empty()
+                                      ? placement_policy(state.clusters.at(cluster))
+                                      : std::string_view(plan.policy());
+  const auto choice = plan.stages().empty()
+                          ? placement.engine.choose(placement.fleet, workload, policy, query)
+                          : choose_by_stages(placement.fleet, query, plan.stages(), prng);
   if (!choice) {
     return tl::unexpected<PlacementRefusal>(
         refuse(placement.fleet, active_instances(state, cluster), query));
   }
   workload.placed();
+  plan.note_placed(choice->slot);
   return Placement{placement.instance_ids[choice->slot], choice->gpus.list()};
 }
 
@@ -289,11 +310,12 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
 
   COTENANT_ASSERT(command.count >= 1 && command.count <= base::limits::kRunTaskCountMax);
   RunTaskReply reply;
-  PlacementQuery query;
-  query.need = launch->need;
-  demand_ports(active_instances(state, command.cluster), query);
+  PlacementPlan plan =
+      PlacementPlan::make(state, command.cluster, launch->need, launch->definition->member_of,
+                          command.placement, group_of(command, *launch->definition));
+  demand_ports(active_instances(state, command.cluster), plan.query());
   for (int copy = 0; copy < command.count; ++copy) {
-    const auto placement = place_task(state, command.cluster, query, outcome.effects);
+    const auto placement = place_task(state, command.cluster, plan, context.prng, outcome.effects);
     if (!placement) {
       // Nothing changes in between, so the copies that are left fail alike.
       reply.failures.assign(static_cast<std::size_t>(command.count - copy),
