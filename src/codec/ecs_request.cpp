@@ -9,8 +9,8 @@
 #include "codec/gpu_rules.h"
 #include "codec/invalid.h"
 #include "codec/member_verdicts.h"
-#include "codec/placement_request.h"
 #include "codec/no_nul.h"
+#include "codec/placement_request.h"
 #include "codec/tag_request.h"
 #include "core/reducer.h"
 

@@ -13,8 +13,8 @@
 #include "core/container_host.h"
 #include "core/container_life.h"
 #include "core/gpu_request.h"
-#include "core/query.h"
 #include "core/port_mapping.h"
+#include "core/query.h"
 #include "core/tags.h"
 #include "core/task_settings.h"
 
