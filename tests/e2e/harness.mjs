@@ -314,7 +314,7 @@ export class Cotenant {
   // Once: an agent that has joined has its own key.
   async #makeJoinToken() {
     if (fs.existsSync(this.joinTokenFile)) return;
-    const {stdout} = await this.#until('the server makes a join token',
+    const {stdout} = await this.#until([this.server], 'the server makes a join token',
         () => run(BINARY, ['token', 'create', '--endpoint', `unix://${this.apiSocket}`]));
     fs.writeFileSync(this.joinTokenFile, stdout, {mode: 0o600});
   }
@@ -326,17 +326,17 @@ export class Cotenant {
   }
 
   async ready() {
-    await this.#until('GET /healthz answers 200', async () => {
+    await this.#until(this.daemons, 'GET /healthz answers 200', async () => {
       const reply = await fetch(`${this.endpoint}/healthz`, {signal: AbortSignal.timeout(2000)});
       return reply.status === 200;
     });
-    await this.#until('the agent has joined', async () => (await this.instance())?.agentConnected);
+    await this.#until(this.daemons, 'the agent has joined', async () => (await this.instance())?.agentConnected);
   }
 
   // waitFor, but a daemon that ends meanwhile is the answer: its log is shown.
-  #until(what, probe) {
+  #until(daemons, what, probe) {
     return waitFor(what, async () => {
-      for (const daemon of this.daemons) {
+      for (const daemon of daemons) {
         if (!daemon.running) throw new Fatal(`${daemon}: has ended\n${daemon.tail()}`);
       }
       return probe();
