@@ -28,26 +28,19 @@ class FleetHistory {
   int roll(int sides) { return static_cast<int>(prng_.next() % static_cast<std::uint64_t>(sides)); }
   bool one_in(int sides) { return roll(sides) == 0; }
 
-  // Anything but a placement.
+  // Anything but a placement. Joining and leaving are rare, so that the cluster keeps its size.
   void disturb() {
-    switch (roll(12)) {
-      case 0:
-        join();
-        break;
-      case 1:
-        leave();
-        break;
-      case 2:
-      case 3:
-        change_state();
-        break;
-      case 4:
-      case 5:
-        change_health();
-        break;
-      default:
-        release_one();
-        break;
+    const int dice = roll(240);
+    if (dice == 0) {
+      join();
+    } else if (dice == 1) {
+      leave();
+    } else if (dice < 40) {
+      change_state();
+    } else if (dice < 80) {
+      change_health();
+    } else {
+      release_one();
     }
   }
 
