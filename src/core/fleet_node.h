@@ -27,7 +27,7 @@ struct FleetGpu {
     left_milli = 0;
     if (takes_whole()) {
       left_milli = 1000;
-    } else if (takes_share()) {
+    } else if (takes_share() && left_mib > 0) {
       left_milli = static_cast<std::int16_t>(std::int64_t{left_mib} * 1000 / total_mib);
     }
   }

@@ -74,7 +74,8 @@ Bins make_bins(const std::vector<TrainingShape>& shapes,
     const auto known = std::find(bins.accesses.begin(), bins.accesses.end(), access);
     const auto at = static_cast<std::size_t>(known - bins.accesses.begin());
     if (known == bins.accesses.end()) bins.accesses.push_back(access);
-    if (!shape.shape->has_gpu()) continue;
+    // What asks for nothing would be drawn for ever.
+    if (!shape.shape->has_gpu() || shape.gpu_milli() == 0) continue;
     counts[{at, shape.milli, shape.gpus}] += static_cast<double>(shape.count);
   }
   for (const auto& [key, count] : counts) {
