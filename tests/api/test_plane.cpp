@@ -72,7 +72,7 @@ base::Status TestPlane::restart() {
   stop();
   auto agents = server::AgentAccess::open(folder_ + "/agents.json", clock_);
   if (!agents) return base::fail(agents.error());
-  agents_ = std::move(*agents);
+  access_ = std::move(*agents);
   // Another seed each time: the same one would give the ids of the life before.
   auto engine = server::CoreEngine::load(store_, clock_, ++seed_);
   if (!engine) return base::fail(engine.error());
@@ -83,7 +83,7 @@ base::Status TestPlane::restart() {
   loop_->set_observer(metrics_.get());
   handler_ = std::make_unique<server::ApiHandler>(*loop_, *hub_, *metrics_,
                                                   base::ArnFormat("us-east-1", "000000000000"),
-                                                  nullptr, agents_.get());
+                                                  nullptr, access_.get());
   return {};
 }
 

@@ -60,7 +60,7 @@ class TestPlane {
   fakes::SettableClock clock_;
   fakes::MemoryStore store_;
   std::string folder_;  // of the agents' file
-  std::unique_ptr<server::AgentAccess> agents_;
+  std::unique_ptr<server::AgentAccess> access_;
   std::uint64_t seed_ = 0;
   std::int64_t epoch_ = 0;
   std::unique_ptr<server::Metrics> metrics_;
