@@ -47,6 +47,7 @@ void Plane::start() {
   hub_ = std::make_unique<server::AgentHub>(*this);
   engine_->set_effect_sink(hub_.get());
   env_.journal.note("plane: started with {} records", loaded_.size());
+  on_batch_();
   tick();
 }
 

@@ -215,7 +215,8 @@ std::map<std::string, std::string> encode_state(const core::State& state) {
   using Kind = core::RecordKind;
   for (const auto& [name, cluster] : state.clusters) add({Kind::kCluster, name});
   for (const auto& [family, entry] : state.families) {
-    add({Kind::kTaskDefinitionFamily, family});
+    // Stored once it has something to remember.
+    if (entry.last_deleted_revision > 0) add({Kind::kTaskDefinitionFamily, family});
     for (const auto& [revision, definition] : entry.revisions) {
       add({Kind::kTaskDefinition, family, revision});
     }
@@ -223,6 +224,12 @@ std::map<std::string, std::string> encode_state(const core::State& state) {
   for (const auto& [id, instance] : state.instances) add({Kind::kInstance, id});
   for (const auto& [id, task] : state.tasks) add({Kind::kTask, id});
   for (const auto& [key, token] : state.client_tokens) add({Kind::kClientToken, key});
+  for (const auto& [cluster, workload] : state.workloads) {
+    add({Kind::kWorkload, cluster});
+    for (std::size_t i = 0; i < workload.shapes().size(); ++i) {
+      add({Kind::kWorkloadShape, cluster, static_cast<std::int64_t>(i)});
+    }
+  }
   return records;
 }
 
