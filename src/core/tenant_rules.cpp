@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
+#include <string>
+#include <vector>
 
 namespace cotenant::core {
 namespace {
@@ -45,6 +46,21 @@ bool has_prefix(const std::string& path, std::string_view folder) {
   return path == folder || (path.starts_with(folder) && path[folder.size()] == '/');
 }
 
+// An absolute path without ".", ".." and doubled slashes.
+std::string normal_path(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t slash = std::min(text.find('/'), text.size());
+    const std::string_view part = text.substr(0, slash);
+    text.remove_prefix(std::min(slash + 1, text.size()));
+    if (part == ".." && !parts.empty()) parts.pop_back();
+    if (part != ".." && part != "." && !part.empty()) parts.push_back(part);
+  }
+  std::string path;
+  for (const std::string_view part : parts) path.append("/").append(part);
+  return path.empty() ? "/" : path;
+}
+
 Status check_tenant_container(const ContainerDefinition& container, const std::string& path) {
   const HostSettings& host = container.host;
   if (host.privileged) return invalid(path + "privileged", kWhy);
@@ -70,8 +86,7 @@ Status check_tenant_container(const ContainerDefinition& container, const std::s
 }  // namespace
 
 bool is_host_critical(std::string_view text) {
-  std::string path = std::filesystem::path(text).lexically_normal().string();
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  const std::string path = normal_path(text);
   return path == "/" ||
          std::any_of(kCritical.begin(), kCritical.end(), [&](std::string_view known) {
            return has_prefix(path, known) || has_prefix(std::string(known), path);

@@ -62,7 +62,6 @@ class Chaos {
   int tasks_run = 0;
   int gates_failed = 0;
   int restarts = 0;
-  int ordered = 0;
 
  private:
   struct Pending {
@@ -119,8 +118,6 @@ class Chaos {
         [](const auto& what) -> std::string {
           if constexpr (requires { what.gpu_uuid; }) {
             return what.gpu_uuid;
-          } else if constexpr (requires { what.image; }) {
-            return what.image;
           } else if constexpr (requires { what.plan; }) {
             return what.plan.container.id;
           } else {
@@ -294,16 +291,6 @@ class Chaos {
       containers = {whole(id + "-a", {gpu})};
     }
     if (chance(40)) containers.push_back(plain(id + "-side", chance(30)));
-    core::ContainerDefinition& first = containers.front().definition;
-    core::ContainerDefinition& last = containers.back().definition;
-    if (chance(25)) first.life.restart = core::RestartPolicy{{}, 60};
-    if (containers.size() > 1 && chance(40)) {
-      const bool ends = !last.essential && chance(50);
-      first.life.depends_on = {{last.name, ends ? core::DependencyCondition::kComplete
-                                                : core::DependencyCondition::kStart}};
-      last.life.start_timeout_s = 120;  // nothing ends by itself once the faults are over
-      ++ordered;
-    }
     ++tasks_run;
     desired_[id] = task(id, containers);
     logic_.desire_changes({desired_[id]}, {});
@@ -326,8 +313,6 @@ TEST(AgentLogicPropertyTest, HoldsUnderFaultsAndConvergesAfterwards) {
   int tasks_run = 0;
   int gates_failed = 0;
   int restarts = 0;
-  int ordered = 0;
-  int started_again = 0;
   std::size_t containers_run = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
@@ -339,8 +324,6 @@ TEST(AgentLogicPropertyTest, HoldsUnderFaultsAndConvergesAfterwards) {
     tasks_run += chaos.tasks_run;
     gates_failed += chaos.gates_failed;
     restarts += chaos.restarts;
-    ordered += chaos.ordered;
-    for (const auto& [id, entry] : chaos.world.entries) started_again += entry.starts > 1 ? 1 : 0;
     containers_run += chaos.world.ever_ran.size();
     if (HasFailure()) break;
   }
@@ -349,8 +332,6 @@ TEST(AgentLogicPropertyTest, HoldsUnderFaultsAndConvergesAfterwards) {
   EXPECT_GT(containers_run, 1000u);
   EXPECT_GT(gates_failed, 10);
   EXPECT_GT(restarts, 100);
-  EXPECT_GT(ordered, 100);
-  EXPECT_GT(started_again, 5);
 }
 
 }  // namespace
