@@ -28,6 +28,9 @@ base::Result<core::TargetAttribute> decode_target_attribute(const Json& json,
           fmt::format("names that begin with '{}' are the platform's; choose another", prefix));
     }
   }
+  if (attribute.value.starts_with(' ') || attribute.value.ends_with(' ')) {
+    return invalid(path + ".value", "must not begin or end with a blank");
+  }
   const std::string target = json.string_or("targetId", "");
   if (target.empty()) {
     return invalid(path + ".targetId", "is required: a container instance's id or ARN");

@@ -210,7 +210,7 @@ TEST(EcsRequestTest, ListTasks) {
       {R"({"desiredStatus":"PENDING"})", true, running},
       {R"({"launchType":"EC2"})", false, running},
       {R"({"launchType":"FARGATE"})", true, running},
-      {R"({"serviceName":"s"})", true, running},
+      {R"({"serviceName":"s"})", false, running},
       {R"({"daemonName":"d"})", true, running},
   };
   for (const Row& row : rows) {
