@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "base/limits.h"
 #include "world.h"
@@ -146,7 +147,7 @@ TEST(ReducerLifeTest, CountsHaveBounds) {
     Instance instance;
     instance.registration.id = "n" + std::to_string(i);
     instance.registration.cluster = "default";
-    world.state.instances.emplace(instance.registration.id, instance);
+    add_instance(world.state, std::move(instance));
   }
   const auto full = world.refused(ConnectInstance{test::registration("i1", {}), 1});
   EXPECT_EQ(full.code, ErrorCode::kLimitExceeded);
