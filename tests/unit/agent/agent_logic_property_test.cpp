@@ -118,6 +118,8 @@ class Chaos {
         [](const auto& what) -> std::string {
           if constexpr (requires { what.gpu_uuid; }) {
             return what.gpu_uuid;
+          } else if constexpr (requires { what.image; }) {
+            return what.image;
           } else if constexpr (requires { what.plan; }) {
             return what.plan.container.id;
           } else {
