@@ -47,7 +47,7 @@ ServerProcess::ServerProcess(const std::string& data_dir, int port)
     const int errors = ::open(error_file_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ::dup2(errors, STDERR_FILENO);
     ::dup2(errors, STDOUT_FILENO);
-    const std::string run_dir = fmt::format("{}.run{}", data_dir, port);
+    const std::string run_dir = data_dir + ".run";
     ::execl(binary, binary, "server", "--data-dir", data_dir.c_str(), "--run-dir", run_dir.c_str(),
             "--listen", listen.c_str(), "--auth", "off", static_cast<char*>(nullptr));
     ::_exit(127);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "codec/agent_message.h"
 
@@ -109,8 +110,11 @@ base::Result<std::unique_ptr<LiveAgent>> LiveAgent::connect(net::WebSocketClient
                                                             const std::string& endpoint,
                                                             core::InstanceRegistration registration,
                                                             std::int64_t epoch) {
+  // What lets it in: its id, and a key that is the first one's to come with that id.
+  const std::vector<ports::HttpHeader> headers = {
+      {"X-Cotenant-Instance", registration.id}, {"X-Cotenant-Instance-Key", std::string(48, 'k')}};
   auto listener = std::make_shared<Listener>(std::move(registration), epoch);
-  auto socket = client.connect(endpoint, "/agent/v1", listener);
+  auto socket = client.connect(endpoint, "/agent/v1", listener, {}, headers);
   if (!socket) return base::fail(socket.error());
   return std::unique_ptr<LiveAgent>(new LiveAgent(std::move(listener)));
 }
