@@ -54,10 +54,12 @@ TEST(SpellingTest, InstanceAndNetworkMode) {
                                                {InstanceStatus::kDraining, "DRAINING"},
                                                {InstanceStatus::kInactive, "INACTIVE"}};
   expect_round_trip(instance, parse_instance_status);
-  const Spelling<NetworkMode> network[] = {
-      {NetworkMode::kBridge, "bridge"}, {NetworkMode::kHost, "host"}, {NetworkMode::kNone, "none"}};
+  const Spelling<NetworkMode> network[] = {{NetworkMode::kBridge, "bridge"},
+                                           {NetworkMode::kHost, "host"},
+                                           {NetworkMode::kNone, "none"},
+                                           {NetworkMode::kAwsvpc, "awsvpc"}};
   expect_round_trip(network, parse_network_mode);
-  EXPECT_FALSE(parse_network_mode("awsvpc").has_value());
+  EXPECT_FALSE(parse_network_mode("nat").has_value());
 }
 
 TEST(SpellingTest, PlacementReasons) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -134,8 +135,11 @@ TEST_F(CoreEngineTest, ARecordThatChangesTwiceInABatchIsWrittenOnce) {
   run({core::StopTask{"default", task_id_, "once"}, core::ObserveTasks{"i1", {gone(task_id_)}}});
   const auto commits = store_->commits();
   ASSERT_EQ(commits.size(), before + 1);
-  ASSERT_EQ(commits.back().size(), 1U);
-  EXPECT_EQ(commits.back()[0].key, "task/" + task_id_);
+  // Beside what placement has learnt of the task.
+  const auto writes = std::count_if(
+      commits.back().begin(), commits.back().end(),
+      [&](const ports::StoreWrite& write) { return write.key == "task/" + task_id_; });
+  EXPECT_EQ(writes, 1);
 }
 
 TEST_F(CoreEngineTest, ARefusedCommitIsRolledBackAndWritesWaitForTheProbe) {
