@@ -87,10 +87,9 @@ void DockerPull::sum_up() {
 }
 
 base::ErrorCode classify_pull_error(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kAbsent = {
-      "pull access denied", "repository does not exist",
-      "manifest unknown",   "no such image",
-      "name unknown",       "manifest for "};
+  constexpr std::array<std::string_view, 5> kAbsent = {
+      "pull access denied", "repository does not exist", "manifest unknown", "no such image",
+      "name unknown"};
   constexpr std::array<std::string_view, 8> kFinal = {
       "unauthorized",         "authentication required", "no basic auth credentials",
       "invalid reference",    "incorrect username",      "access forbidden",

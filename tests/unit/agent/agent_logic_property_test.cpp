@@ -101,7 +101,8 @@ class Chaos {
     pending.action = action;
     pending.effect_at_ms = world.now_ms + static_cast<TimeMs>(below(faults_ ? 4000 : 300));
     const TimeMs answer_ms = pending.effect_at_ms + static_cast<TimeMs>(below(500));
-    if (fault(4)) {
+    // A pull may take hours: one whose answer is lost is not waited for here.
+    if (!std::holds_alternative<PullImage>(action.what) && fault(4)) {
       if (chance(50)) pending.result_at_ms = {answer_ms + 400'000};  // long after its deadline
     } else {
       pending.result_at_ms = {answer_ms};

@@ -27,6 +27,14 @@ class Bench {
 
   void look() { logic.observe(logic.begin_snapshot(), world.snapshot()); }
 
+  // The first step, which makes images available, is over.
+  void pull() {
+    look();
+    for (const Action& action : logic.step(world.now_ms)) {
+      logic.finish({action.id, world.apply(action)}, world.now_ms);
+    }
+  }
+
   std::vector<std::string> settle() {
     std::vector<std::string> done;
     for (int round = 0; round < 100; ++round) {
@@ -364,6 +372,7 @@ TEST(AgentLogicTest, AContainerThatWasReportedIsNotStartedAgain) {
   Bench bench;
   core::DesiredTask desired = task("t", {plain("a"), plain("b", false)});
   bench.logic.desire_all({desired});
+  bench.pull();
   bench.look();
   for (const Action& action : bench.logic.step(bench.world.now_ms)) bench.world.apply(action);
   bench.restart();
@@ -378,6 +387,7 @@ TEST(AgentLogicTest, AContainerThatWasReportedIsNotStartedAgain) {
 TEST(AgentLogicTest, ALostCreateAnswerMakesNoSecondContainer) {
   Bench bench;
   bench.logic.desire_all({task("t", {plain("web")})});
+  bench.pull();
   bench.look();
   for (const Action& action : bench.logic.step(bench.world.now_ms)) bench.world.apply(action);
   EXPECT_TRUE(bench.settle().empty()) << "in flight";
@@ -390,6 +400,7 @@ TEST(AgentLogicTest, ALostCreateAnswerMakesNoSecondContainer) {
 TEST(AgentLogicTest, ASnapshotOlderThanAResultIsNotBelieved) {
   Bench bench;
   bench.logic.desire_all({task("t", {plain("web")})});
+  bench.pull();
   bench.look();
   const std::vector<Action> create = bench.logic.step(bench.world.now_ms);
   ASSERT_EQ(create.size(), 1u);
@@ -405,7 +416,9 @@ TEST(AgentLogicTest, TheDaemonsLife) {
   bench.logic.desire_all({task("t", {sharing("a", "g")}), task("u", {sharing("b", "g")})});
   const std::vector<std::string> begin = bench.settle();
   // The daemon's start does not wait for the containers.
-  EXPECT_EQ(begin.front(), "start the MPS daemon of g");
+  ASSERT_GT(begin.size(), 2u);
+  EXPECT_NE(std::find(begin.begin(), begin.begin() + 2, "start the MPS daemon of g"),
+            begin.begin() + 2);
   EXPECT_EQ(bench.status("a"), ContainerStatus::kRunning);
   bench.world.exit(*bench.world.named("a"), 0);
   EXPECT_FALSE(contains(bench.settle_for(60'000), "stop the MPS"));

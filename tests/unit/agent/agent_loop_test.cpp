@@ -274,7 +274,7 @@ TEST_F(AgentLoopTest, ContainersOutliveTheAgentAndTheNextOneTakesOver) {
   start_agent();
   const auto hello = server_.expect<AgentHello>();
   EXPECT_EQ(hello.registration.id, instance_id);
-  EXPECT_EQ(hello.epoch, 2);
+  EXPECT_GT(hello.epoch, 1);
   ASSERT_EQ(hello.observed.size(), 1u) << "known by its labels";
   server_.desire(desired);
   core::DesiredTask stopping = desired[0];
