@@ -31,7 +31,7 @@ TEST(DockerEvents, TellsStateChangesFromTheRest) {
            Case{event("create", "a"), {"a"}},
            Case{event("exec_start: sh -c true", "a"), {}},
            Case{event("attach", "a"), {}},
-           Case{event("health_status: healthy", "a"), {}},
+           Case{event("health_status: healthy", "a"), {"a"}},
            Case{R"({"Type":"image","Action":"create","Actor":{"ID":"i"}})"
                 "\n",
                 {}},

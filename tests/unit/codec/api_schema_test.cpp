@@ -326,7 +326,7 @@ TEST(ApiSchemaTest, Refuses) {
        R"({"family":"f","containerDefinitions":[{"name":"../x"}]})", kInvalid,
        "containerDefinitions[0].name: may have only letters, digits, - and _, not \"../x\""},
       {"definition too large", "RegisterTaskDefinition",
-       task_definition(",\"hostname\":\"" + std::string(70000, 'h') + "\""), kInvalid,
+       task_definition(",\"user\":\"" + std::string(70000, 'u') + "\""), kInvalid,
        "must have at most 65536 bytes of JSON, has 70"},
       {"cluster name", "CreateCluster", R"({"clusterName":"a.b"})", kInvalid,
        "clusterName: may have only letters, digits, - and _, not \"a.b\""},
