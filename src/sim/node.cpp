@@ -355,7 +355,9 @@ void Node::take_effect(const std::shared_ptr<Effect>& effect) {
     effect->status = act(effect->action);
   }
   const TimeMs delay_ms = env_.dice.between(1, 50);
-  if (fault(env_.faults.answer_lost)) {
+  // The agent's own threads lose no answer; that of a pull is waited for as long as a registry takes.
+  const bool is_pull = std::holds_alternative<agent::PullImage>(effect->action.what);
+  if (!is_pull && fault(env_.faults.answer_lost)) {
     env_.scheduler.after(delay_ms, [this, effect] {
       effect->answered = true;
       std::erase(effects_, effect);
