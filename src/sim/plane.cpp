@@ -65,7 +65,7 @@ void Plane::kill() {
 std::shared_ptr<Wire> Plane::connect(const std::string& name,
                                      std::shared_ptr<ports::WebSocketListener> agent) {
   if (!up()) return nullptr;
-  std::erase_if(wires_, [](const auto& wire) { return !wire->is_open(); });
+  std::erase_if(wires_, [](const auto& wire) { return !wire->is_open(Wire::kPlane); });
   auto wire = std::make_shared<Wire>(env_, name);
   wires_.push_back(wire);
   wire->open(std::move(agent), hub_->accept({}));

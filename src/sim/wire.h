@@ -39,7 +39,8 @@ class Wire final : public std::enable_shared_from_this<Wire> {
   void cut();
   // The process at this end was killed; the other end notices.
   void kill(Side side);
-  bool is_open() const { return ends_[kAgent].alive && ends_[kPlane].alive; }
+  // Its process has not been told of the end.
+  bool is_open(Side side) const { return ends_[side].alive; }
 
  private:
   class Socket;
