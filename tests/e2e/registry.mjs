@@ -52,7 +52,7 @@ export class Registry {
     this.#child = spawn(program, args, {stdio: ['ignore', log, log]});
     fs.closeSync(log);
     await waitFor('the registry listens', () => {
-      const [nc, ncArgs] = this.#command('busybox', 'nc', '-z', ...this.name.split(':'));
+      const [nc, ncArgs] = this.#command('busybox', 'nc', ...this.name.split(':'));
       return run(nc, ncArgs, {mayFail: true}).status === 0;
     });
   }
