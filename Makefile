@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build demo-build test e2e-deps asan tsan sim fuzz demo bench format lint clean
+.PHONY: help scale build demo-build test e2e-deps asan tsan sim fuzz demo bench format lint clean
 
 JOBS ?= $(shell nproc)
 SOURCES = git ls-files -z -- '*.h' '*.cpp' '*.cc'
@@ -18,7 +18,10 @@ build: ## build everything into build/; the program is build/cotenant
 	cmake --build --preset dev --parallel $(JOBS)
 
 test: build e2e-deps asan ## build, then unit tests with sanitizers, then all tests (needs root for Docker)
-	ctest --test-dir build --output-on-failure --no-tests=error --parallel $(JOBS) </dev/null
+	ctest --test-dir build --output-on-failure --no-tests=error --parallel $(JOBS) -LE scale </dev/null
+
+scale: build ## gpusim with thousands of clients, minutes long
+	ctest --test-dir build --output-on-failure --no-tests=error -L scale </dev/null
 
 e2e-deps:
 	@scripts/install-deps.sh run test
