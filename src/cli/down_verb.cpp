@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <mutex>
 #include <set>
@@ -29,6 +30,8 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kContainerStopSeconds = 10;
 constexpr std::size_t kStopsAtOnce = 16;
+constexpr std::chrono::seconds kLockWait{5};
+constexpr std::chrono::milliseconds kLockPoll{20};
 constexpr std::array kDataFiles = {"cotenant.db", "cotenant.db-wal", "cotenant.db-shm",
                                    "cotenant.db.lock"};
 
@@ -64,7 +67,14 @@ base::Status check_unlocked(const std::string& data_dir) {
   for (const char* name : {"cotenant.db.lock", "agent.lock"}) {
     const std::string path = data_dir + "/" + name;
     const base::UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    // One that was killed a moment ago holds its locks until the last of its threads is gone.
+    const auto until = std::chrono::steady_clock::now() + kLockWait;
+    bool held = file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0;
+    while (held && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(kLockPoll);
+      held = ::flock(file.get(), LOCK_EX | LOCK_NB) != 0;
+    }
+    if (held) {
       return base::fail(base::ErrorCode::kConflict,
                         fmt::format("{}: is held by a running cotenant; end that first", path));
     }
