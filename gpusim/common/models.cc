@@ -9,7 +9,7 @@ namespace {
 
 // L4: 23034 MiB total, 471 MiB reserved, so 22563 MiB usable (figures published with the Amazon ECS
 // agent's GPU memory report). Totals of the others are those that nvidia-smi shows; their reserved
-// amounts are approximate. Device ids: the PCI ID repository and go-nvml's machine tables.
+// amounts, and the PCI device and subsystem ids, are approximate: no program here depends on them.
 constexpr GpuModel kModels[] = {
     {"P4", "Tesla P4", 7680, 69, 6, 1, 4, 20, 0x1BB310DE, 0x11D810DE, 128, 30, 192, {}},
     {"V100",
