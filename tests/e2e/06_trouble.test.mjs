@@ -30,10 +30,8 @@ async function survey(cotenant, arns) {
 }
 
 test('an engine in trouble: running containers are left alone, and work goes on when it is back', async (t) => {
-  // What is to be done at the end is done in the order of its registration: `down` needs the proxy.
-  let endProxy;
-  const proxy = await EngineProxy.start({after: (end) => { endProxy = end; }}, Engine.get());
-  const cotenant = await Cotenant.start({until: t, dockerHost: proxy.host}).finally(() => t.after(endProxy));
+  const proxy = await EngineProxy.start(t, Engine.get());
+  const cotenant = await Cotenant.start({until: t, dockerHost: proxy.host});
   const arns = await runTwo(cotenant);
   const before = await survey(cotenant, arns);
   for (const mode of ['away', 'garbage', 'error']) {

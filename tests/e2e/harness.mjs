@@ -458,7 +458,8 @@ export class Cotenant {
     for (const daemon of this.daemons) daemon.killNow();
     let failure;
     for (const dataDir of new Set([this.agentDataDir, this.dataDir])) {
-      const result = run(BINARY, ['down', '--data-dir', dataDir],
+      // Straight to the engine: this process waits here, and with it a proxy that it may be.
+      const result = run(BINARY, ['down', '--data-dir', dataDir, '--docker-host', this.engine.host],
                          {mayFail: true, timeoutMs: 120_000});
       if (result.status !== 0) failure = `cotenant down: ${result.stdout}${result.stderr}\n${this.logTails()}`;
     }
