@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "agent/image_keeper.h"
-#include "base/durable_file.h"
+#include "base/private_file.h"
 #include "codec/json.h"
 
 namespace cotenant::agent {
@@ -141,7 +141,7 @@ Result<std::int64_t> AgentState::next_epoch() {
 }
 
 Status AgentState::write(std::int64_t epoch) const {
-  return base::replace_file(
+  return base::write_private_file(
       folder_ + "/" + kFileName,
       Json::object({{"format", kFormat}, {"instanceId", instance_id_}, {"epoch", epoch}})
           .dump_pretty());

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "agent/registry_config.h"
-#include "base/durable_file.h"
 #include "base/log.h"
+#include "base/private_file.h"
 #include "codec/json.h"
 
 namespace cotenant::agent {
@@ -201,7 +201,7 @@ void ImageKeeper::save() {
     images.push(Json::object(
         {{"name", image.name}, {"id", image.id}, {"lastUsedAt", image.last_used_at_ms}}));
   }
-  const Status saved = base::replace_file(
+  const Status saved = base::write_private_file(
       path_,
       Json::object({{"format", kImagesFormat}, {"images", std::move(images)}}).dump_pretty());
   if (!saved && !save_failed_) {

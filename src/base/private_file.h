@@ -1,4 +1,5 @@
-// Small files that hold secrets: readable by their owner only, replaced as a whole.
+// Small files that hold secrets, or state that a crash must leave either old or new: readable by their
+// owner only, replaced as a whole.
 //
 // Errors: kIo, naming the file, what is wrong with it and the remedy.
 #pragma once
