@@ -4,6 +4,7 @@
 
 #include "adapters/docker_images.h"
 #include "adapters/docker_runtime.h"
+#include "adapters/docker_streams.h"
 #include "adapters/gpu_wiring.h"
 #include "adapters/mps_daemon.h"
 #include "adapters/nvml_driver.h"
@@ -26,7 +27,8 @@ base::Result<cli::EngineAdapters> make_engine(const std::string& docker_host) {
   }
   const auto engine = std::make_shared<adapters::DockerClient>(std::move(*client));
   return cli::EngineAdapters{std::make_unique<adapters::DockerRuntime>(engine),
-                             std::make_unique<adapters::DockerImages>(engine)};
+                             std::make_unique<adapters::DockerImages>(engine),
+                             std::make_unique<adapters::DockerStreams>(engine)};
 }
 
 }  // namespace

@@ -110,6 +110,17 @@ Result<ports::HttpResponse> DockerClient::receive(const Call& call, const OnData
   return fail(failed(call, response.error()));
 }
 
+Result<std::unique_ptr<ports::ByteStream>> DockerClient::upgrade(const Call& call) {
+  const Result<ports::HttpRequest> request = make_request(call);
+  if (!request) return fail(request.error());
+  auto upgraded = client_->upgrade(*request, call.timeout);
+  if (!upgraded) return fail(failed(call, upgraded.error()));
+  if (auto* stream = std::get_if<std::unique_ptr<ports::ByteStream>>(&*upgraded)) {
+    return std::move(*stream);
+  }
+  return fail(docker_error(call.doing, std::get<ports::HttpResponse>(*upgraded)));
+}
+
 base::Status DockerClient::stream(const Call& call, const OnData& on_data, std::stop_token stop) {
   const Result<ports::HttpRequest> request = make_request(call);
   if (!request) return fail(request.error());

@@ -52,6 +52,8 @@ class DockerClient {
   // As ports::HttpClient has them; a call's time limit does not apply.
   base::Result<ports::HttpResponse> receive(const Call& call, const OnData& on_data,
                                             std::stop_token stop);
+  // Errors also: those of docker_error() for a refusal.
+  base::Result<std::unique_ptr<ports::ByteStream>> upgrade(const Call& call);
   base::Status stream(const Call& call, const OnData& on_data, std::stop_token stop);
 
  private:

@@ -469,6 +469,15 @@ void AgentLogic::forget_gone() {
   });
 }
 
+std::string AgentLogic::runtime_id_of(const std::string& container_id) const {
+  const ContainerState* best = nullptr;
+  for (const ContainerState& state : containers_) {
+    if (label_of(state, kContainerLabel) != container_id) continue;
+    if (best == nullptr || rank(state) > rank(*best)) best = &state;
+  }
+  return best == nullptr ? "" : best->id;
+}
+
 std::vector<core::TaskObservation> AgentLogic::observations() const {
   std::map<std::string, core::TaskObservation> tasks;
   if (full_desired_) {

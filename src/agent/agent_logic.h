@@ -74,6 +74,9 @@ class AgentLogic {
 
   // Whether an action on a container or a daemon is under way.
   bool busy() const { return in_flight_.size() > busy_images_.size(); }
+  // Of the newest snapshot; empty: there is no such container here.
+  std::string runtime_id_of(const std::string& container_id) const;
+
   // The images that containers are to be created from or run from.
   std::set<std::string> wanted_images() const;
 

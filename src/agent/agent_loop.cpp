@@ -66,6 +66,7 @@ class Agent::Loop {
                 [this](const std::string& image) {
                   events_->push([this, image] { logic_.note_pull_began(image, clock_.now_ms()); });
                 }),
+        streams_(ports.streams, options_.open_stream),
         logic_(options_.logic),
         dialog_(logic_, options_.resend_after.count(), std::move(boot_id), options_.link.server),
         link_(options_.link, options_.connect, std::make_shared<LinkEvents>(*this, events_),
@@ -124,6 +125,7 @@ class Agent::Loop {
   const base::SystemClock wall_clock_;
   ImageKeeper images_;
   ActionRunner runner_;
+  StreamService streams_;
 
   // Link thread.
   std::vector<std::string> registration_warnings_;
@@ -180,6 +182,7 @@ bool Agent::Loop::stop(milliseconds grace) {
   const auto until = steady_clock::now() + grace;
   bool calm = true;
   runner_.stop_pulls();
+  streams_.stop();
   for (WorkerPool* pool : {&observer_, &workers_, &stoppers_, &pullers_}) {
     const auto left = until - steady_clock::now();
     calm = pool->shut_down(
@@ -344,7 +347,12 @@ void Agent::Loop::opened(std::int64_t epoch, std::shared_ptr<ports::WebSocket> s
 }
 
 void Agent::Loop::received(std::int64_t epoch, const Result<codec::ServerMessage>& message) {
-  switch (dialog_.received(epoch, message)) {
+  const ServerDialog::Heard heard = dialog_.received(epoch, message);
+  for (codec::ServerStream& stream : dialog_.take_streams()) {
+    streams_.open(stream.stream_id, logic_.runtime_id_of(stream.container_id),
+                  std::move(stream.request));
+  }
+  switch (heard) {
     case ServerDialog::Heard::kAccepted:
       log::info("agent: connected to {} as instance {}", options_.link.server, instance_id_);
       return link_.note_accepted();

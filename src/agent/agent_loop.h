@@ -16,8 +16,10 @@
 #include "agent/agent_logic.h"
 #include "agent/image_keeper.h"
 #include "agent/server_link.h"
+#include "agent/stream_service.h"
 #include "base/result.h"
 #include "ports/container_runtime.h"
+#include "ports/container_streams.h"
 #include "ports/gpu_driver.h"
 #include "ports/gpu_wiring.h"
 #include "ports/image_store.h"
@@ -27,6 +29,7 @@ namespace cotenant::agent {
 
 struct AgentOptions {
   Connector connect;
+  StreamConnector open_stream;
   LinkOptions link;  // link.server: the control plane's address, for log lines
   std::string cluster = "default";
   std::string data_dir;
@@ -46,6 +49,7 @@ struct AgentOptions {
 struct AgentPorts {
   ports::ContainerRuntime& runtime;
   ports::ImageStore& images;
+  ports::ContainerStreams& streams;
   ports::GpuDriver& driver;
   ports::MpsControl& mps;
   ports::GpuWiring& wiring;

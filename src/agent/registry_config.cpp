@@ -2,13 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include "base/base64.h"
+#include "base/private_file.h"
 #include "codec/json.h"
 
 namespace cotenant::agent {
@@ -20,7 +15,6 @@ using base::Result;
 using codec::Json;
 
 constexpr const char* kDockerHub = "docker.io";
-constexpr std::uintmax_t kConfigBytesMax = 1024 * 1024;
 
 // "https://index.docker.io/v1/" -> "docker.io": keys come as addresses and as names.
 std::string server_of_key(std::string_view key) {
@@ -85,21 +79,12 @@ Result<RegistryConfig> RegistryConfig::parse(std::string_view text) {
 }
 
 Result<RegistryConfig> RegistryConfig::read(const std::string& path) {
-  std::error_code error;
-  if (path.empty() || !std::filesystem::exists(path, error)) return RegistryConfig();
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error || size > kConfigBytesMax) {
-    return fail(ErrorCode::kIo,
-                fmt::format("{}: {}", path,
-                            error ? error.message()
-                                  : fmt::format("has more than {} bytes", kConfigBytesMax)));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    return fail(ErrorCode::kIo, fmt::format("{}: cannot be read, or is empty", path));
-  }
-  Result<RegistryConfig> config = parse(text.str());
+  if (path.empty()) return RegistryConfig();
+  const Result<std::optional<std::string>> text =
+      base::read_private_file(path, base::Privacy::kAny);
+  if (!text) return fail(text.error());
+  if (!*text) return RegistryConfig();
+  Result<RegistryConfig> config = parse(**text);
   if (!config)
     return fail(config.error().code, fmt::format("{}: {}", path, config.error().message));
   return config;

@@ -52,6 +52,8 @@ ServerDialog::Heard ServerDialog::received(std::int64_t epoch,
     return desired(std::move(*change));
   } else if (const auto* ack = std::get_if<codec::ServerAck>(&*message)) {
     tracker_.acknowledge(ack->seq);
+  } else if (auto* stream = std::get_if<codec::ServerStream>(&*message)) {
+    streams_.push_back(std::move(*stream));
   } else if (const auto* refused = std::get_if<codec::ServerRefused>(&*message)) {
     log::error("agent: {} refuses this instance: {}", server_, refused->reason);
     if (!refused->stop_containers) return Heard::kRefused;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/agent_logic.h"
@@ -44,6 +45,8 @@ class ServerDialog {
   void report(base::TimeMs now_ms);
 
   bool synced() const { return synced_; }
+  // The streams that the control plane has asked for since the last call.
+  std::vector<codec::ServerStream> take_streams() { return std::exchange(streams_, {}); }
 
  private:
   Heard desired(codec::ServerDesired message);
@@ -55,6 +58,7 @@ class ServerDialog {
   const std::string server_;
   std::shared_ptr<ports::WebSocket> socket_;
   std::optional<std::vector<core::DesiredTask>> parts_;  // of a full state that is not complete
+  std::vector<codec::ServerStream> streams_;
   std::int64_t epoch_ = 0;
   std::int64_t seq_ = 0;       // of the present connection's reports: 1, 2, 3 ...
   std::int64_t revision_ = 0;  // of the newest desired state

@@ -46,6 +46,19 @@ base::Result<ApiClient> ApiClient::create(const ClientOptions& options) {
                    std::move(*http));
 }
 
+base::Result<std::shared_ptr<ports::WebSocket>> ApiClient::connect_stream(
+    net::WebSocketClient& sockets, const std::string& path,
+    std::shared_ptr<ports::WebSocketListener> listener) const {
+  ports::HttpRequest request;
+  request.target = path;
+  if (signer_) {
+    request.headers.push_back({"Host", host_});
+    net::sign_sigv4(request, signer_->credentials, signer_->region, "ecs", std::time(nullptr));
+    std::erase_if(request.headers, [](const auto& header) { return header.name == "Host"; });
+  }
+  return sockets.connect(options_.endpoint, path, std::move(listener), {}, request.headers);
+}
+
 base::Result<codec::Json> ApiClient::call(const std::string& operation, codec::Json body) const {
   if (operation.find("Cluster") == std::string::npos && body.find("cluster") == nullptr &&
       operation.find("TaskDefinition") == std::string::npos) {

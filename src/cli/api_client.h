@@ -10,6 +10,7 @@
 #include "cli/client_endpoint.h"
 #include "cli/options.h"
 #include "codec/json.h"
+#include "net/ws_client.h"
 #include "ports/http.h"
 
 namespace cotenant::cli {
@@ -28,6 +29,11 @@ class ApiClient {
   base::Result<std::vector<std::string>> list(const std::string& operation,
                                               const std::string& member,
                                               const codec::Json& body) const;
+
+  // Opens a WebSocket at `path` as whom call() calls. Errors: those of net::WebSocketClient.
+  base::Result<std::shared_ptr<ports::WebSocket>> connect_stream(
+      net::WebSocketClient& sockets, const std::string& path,
+      std::shared_ptr<ports::WebSocketListener> listener) const;
 
   const ClientOptions& options() const { return options_; }
 

@@ -47,6 +47,8 @@ struct AllOptions {
   ClientOptions client;
   RunOptions run;
   StopOptions stop;
+  LogsOptions logs;
+  ExecOptions exec;
   DownOptions down;
   TokenOptions token;
   SimulateOptions simulate;
@@ -185,6 +187,30 @@ void add_token_verbs(CLI::App& app, AllOptions& all, Verb& chosen) {
       ->required();
 }
 
+void add_stream_verbs(CLI::App& app, AllOptions& all, Verb& chosen) {
+  CLI::App* logs = app.add_subcommand("logs", "Show what a task's container has printed");
+  logs->add_option("task", all.logs.task, "the task's id (or its beginning) or ARN")->required();
+  logs->add_option("container", all.logs.container, "needed where the task has several");
+  logs->add_flag("--follow,-f", all.logs.follow, "go on until the container ends");
+  logs->add_option("--tail", all.logs.tail, "so many lines from the end")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}));
+  logs->add_option("--since", all.logs.since, "like 10m or 2026-12-01T12:00:00Z");
+  logs->add_flag("--timestamps", all.logs.timestamps, "each line with its time");
+  add_client_options(logs, all);
+  logs->callback([&] { chosen = [&] { return logs_verb(all.client, all.logs); }; });
+
+  CLI::App* exec = app.add_subcommand(
+      "exec", "Run a program inside a task's container: exec [-it] TASK CONTAINER -- PROGRAM ...");
+  exec->add_option("task", all.exec.task, "the task's id (or its beginning) or ARN")->required();
+  exec->add_option("container", all.exec.container, "the container's name")->required();
+  exec->add_option("program", all.exec.command, "after --: the program and its arguments")
+      ->required();
+  exec->add_flag("--interactive,-i", all.exec.interactive, "standard input goes to the program");
+  exec->add_flag("--tty,-t", all.exec.tty, "the program gets a terminal");
+  add_client_options(exec, all);
+  exec->callback([&] { chosen = [&] { return exec_verb(all.client, all.exec); }; });
+}
+
 void add_client_verbs(CLI::App& app, AllOptions& all, Verb& chosen) {
   CLI::App* run =
       app.add_subcommand("run", "Run a task: register a definition's file, or name one");
@@ -267,6 +293,7 @@ int run_app(int argc, char** argv, const Composition& composition) {
   app.fallthrough();
   add_client_verbs(app, all, chosen);
   add_simulate_verb(app, all.simulate, chosen);
+  add_stream_verbs(app, all, chosen);
   add_node_verbs(app, all, composition, chosen);
   try {
     app.parse(argc, argv);

@@ -11,6 +11,8 @@ int stop_verb(const ClientOptions& client, const StopOptions& options);
 // Asks no control plane: a replay in this process.
 int simulate_verb(const SimulateOptions& options);
 int gpus_verb(const ClientOptions& client);
+int logs_verb(const ClientOptions& client, const LogsOptions& options);
+int exec_verb(const ClientOptions& client, const ExecOptions& options);
 int token_create_verb(const ClientOptions& client, const TokenOptions& options);
 int token_list_verb(const ClientOptions& client);
 int token_revoke_verb(const ClientOptions& client, const TokenOptions& options);

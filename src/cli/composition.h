@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "ports/container_runtime.h"
+#include "ports/container_streams.h"
 #include "ports/gpu_driver.h"
 #include "ports/gpu_wiring.h"
 #include "ports/image_store.h"
@@ -27,6 +28,7 @@ struct MpsOptions {
 struct EngineAdapters {
   std::unique_ptr<ports::ContainerRuntime> runtime;
   std::unique_ptr<ports::ImageStore> images;
+  std::unique_ptr<ports::ContainerStreams> streams;
 };
 
 struct Composition {

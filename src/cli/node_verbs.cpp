@@ -119,6 +119,12 @@ base::Result<AgentHalf> start_agent(const NodeOptions& options, const Installati
                            headers](std::shared_ptr<ports::WebSocketListener> listener) {
     return client->connect(server_url, "/agent/v1", std::move(listener), {}, *headers);
   };
+  agent_options.open_stream = [client = half.sockets.get(), server_url, headers](
+                                  const std::string& stream_id,
+                                  std::shared_ptr<ports::WebSocketListener> listener) {
+    return client->connect(server_url, "/agent/v1/streams/" + stream_id, std::move(listener), {},
+                           *headers);
+  };
   agent_options.link.server = server_url;
   agent_options.cluster = options.cluster;
   agent_options.data_dir = installation.data_dir;
@@ -128,8 +134,8 @@ base::Result<AgentHalf> start_agent(const NodeOptions& options, const Installati
   agent_options.logic.cleanup_wait_ms = options.task_cleanup_wait_s * 1000;
   agent_options.images = image_options(options);
   auto agent = agent::Agent::create(
-      std::move(agent_options),
-      {*half.engine.runtime, *half.engine.images, *half.driver, *half.mps, *half.wiring});
+      std::move(agent_options), {*half.engine.runtime, *half.engine.images, *half.engine.streams,
+                                 *half.driver, *half.mps, *half.wiring});
   if (!agent) return base::fail(agent.error());
   half.agent = std::move(*agent);
   auto shown =

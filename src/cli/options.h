@@ -80,6 +80,23 @@ struct SimulateOptions {
   std::string picture;  // empty: none
 };
 
+struct LogsOptions {
+  std::string task;
+  std::string container;  // empty: the task's only one
+  bool follow = false;
+  std::int64_t tail = -1;  // lines; -1: all
+  std::string since;
+  bool timestamps = false;
+};
+
+struct ExecOptions {
+  std::string task;
+  std::string container;
+  std::vector<std::string> command;
+  bool interactive = false;
+  bool tty = false;
+};
+
 struct DownOptions {
   std::string data_dir = "/var/lib/cotenant";
   std::string docker_host;

@@ -14,30 +14,6 @@ using codec::Json;
 // Longer than the default stopTimeout, so that a program that ignores SIGTERM is waited for as
 // well.
 constexpr int kStopWaitSeconds = 180;
-// An empty or very short beginning, say of an unset shell variable, must not name a task.
-constexpr std::size_t kDigitsMin = 4;
-
-// `ps` shows the first twelve digits of an id, so the beginning of one is enough here.
-base::Result<std::string> resolve(const std::vector<std::string>& running,
-                                  const std::string& name) {
-  if (name.rfind("arn:", 0) == 0) return name;
-  if (name.size() < kDigitsMin) {
-    return base::fail(
-        base::ErrorCode::kClient,
-        fmt::format("'{}': give at least the first {} digits of a task's id", name, kDigitsMin));
-  }
-  std::vector<std::string> matches;
-  for (const std::string& arn : running) {
-    if (arn.substr(arn.rfind('/') + 1).rfind(name, 0) == 0) matches.push_back(arn);
-  }
-  if (matches.size() > 1) {
-    return base::fail(
-        base::ErrorCode::kClient,
-        fmt::format("{}: {} tasks begin like this; give more digits", name, matches.size()));
-  }
-  // An unknown one goes to the server as it is: it says what is wrong.
-  return matches.empty() ? name : matches.front();
-}
 
 }  // namespace
 
@@ -51,7 +27,7 @@ int stop_verb(const ClientOptions& options, const StopOptions& stop) {
   Json replies = Json::array();
   int exit_code = kExitOk;
   for (const std::string& name : names) {
-    auto arn = resolve(*running, name);
+    auto arn = match_task(*running, name);
     Json body = Json::object();
     if (arn) body.set("task", *arn);
     if (!stop.reason.empty()) body.set("reason", stop.reason);

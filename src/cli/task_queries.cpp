@@ -65,6 +65,9 @@ std::string age(const Json& task) {
   return duration_text(until - number_or_zero(task, "createdAt"));
 }
 
+// An empty or very short beginning, say of an unset shell variable, must not name a task.
+constexpr std::size_t kDigitsMin = 4;
+
 }  // namespace
 
 base::Result<std::vector<Json>> describe_tasks(const ApiClient& client,
@@ -120,6 +123,38 @@ std::string task_table(const std::vector<Json>& tasks) {
     }
   }
   return table.text();
+}
+
+base::Result<std::string> match_task(const std::vector<std::string>& arns,
+                                     const std::string& name) {
+  if (name.rfind("arn:", 0) == 0) return name;
+  if (name.size() < kDigitsMin) {
+    return base::fail(
+        base::ErrorCode::kClient,
+        fmt::format("'{}': give at least the first {} digits of a task's id", name, kDigitsMin));
+  }
+  std::vector<std::string> matches;
+  for (const std::string& arn : arns) {
+    if (arn.substr(arn.rfind('/') + 1).rfind(name, 0) == 0) matches.push_back(arn);
+  }
+  if (matches.size() > 1) {
+    return base::fail(
+        base::ErrorCode::kClient,
+        fmt::format("{}: {} tasks begin like this; give more digits", name, matches.size()));
+  }
+  // An unknown one goes to the server as it is: it says what is wrong.
+  return matches.empty() ? name : matches.front();
+}
+
+base::Result<std::string> resolve_task(const ApiClient& client, const std::string& name) {
+  std::vector<std::string> arns;
+  for (const char* desired : {"RUNNING", "STOPPED"}) {
+    auto page =
+        client.list("ListTasks", "taskArns", codec::Json::object({{"desiredStatus", desired}}));
+    if (!page) return base::fail(page.error());
+    arns.insert(arns.end(), page->begin(), page->end());
+  }
+  return match_task(arns, name);
 }
 
 }  // namespace cotenant::cli

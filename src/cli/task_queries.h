@@ -17,6 +17,12 @@ base::Result<std::vector<codec::Json>> wait_for_status(const ApiClient& client,
                                                        const std::vector<std::string>& arns,
                                                        const std::string& status, int timeout_s);
 
+// `ps` shows the first twelve digits of an id, so the beginning of one is enough here.
+// ARNs pass as they are. Errors: kClient, too short or not unique.
+base::Result<std::string> match_task(const std::vector<std::string>& arns, const std::string& name);
+// The same among all tasks of the cluster that are known, stopped ones as well.
+base::Result<std::string> resolve_task(const ApiClient& client, const std::string& name);
+
 // The rows of `ps` and `run`: one for each container.
 std::string task_table(const std::vector<codec::Json>& tasks);
 

@@ -323,6 +323,21 @@ ServerDesired read_desired(JsonReader& frame) {
   return desired;
 }
 
+ServerStream read_stream(JsonReader& frame) {
+  ServerStream stream;
+  stream.stream_id = frame.name("streamId");
+  stream.container_id = frame.name("containerId");
+  const Json* request = frame.object("request", true);
+  if (request == nullptr) return stream;
+  Result<StreamRequest> decoded = decode_stream_request(*request);
+  if (decoded) {
+    stream.request = std::move(*decoded);
+  } else {
+    frame.refuse("request." + decoded.error().message);
+  }
+  return stream;
+}
+
 Result<Json> parse_frame(std::string_view text) {
   if (text.size() > limits::kAgentFrameBytes) {
     return fail(ErrorCode::kProtocol, fmt::format("the frame has {} bytes; at most {} are allowed",
@@ -371,6 +386,11 @@ std::string encode(const ServerMessage& message) {
     json.set("reason", valid_utf8(refused->reason));
     if (refused->stop_containers) json.set("stopContainers", true);
     if (refused->leave) json.set("leave", true);
+  } else if (const auto* stream = std::get_if<ServerStream>(&message)) {
+    json.set("type", "stream");
+    json.set("streamId", stream->stream_id);
+    json.set("containerId", stream->container_id);
+    json.set("request", encode_stream_request(stream->request));
   }
   return json.dump();
 }
@@ -446,8 +466,11 @@ Result<ServerMessage> decode_server_message(std::string_view text) {
     refused.stop_containers = frame.flag("stopContainers", false);
     refused.leave = frame.flag("leave", false);
     message = std::move(refused);
+  } else if (type == "stream") {
+    message = read_stream(frame);
   } else {
-    frame.refuse(fmt::format("type: '{}' must be desired, ack or refused", shortened(type)));
+    frame.refuse(
+        fmt::format("type: '{}' must be desired, ack, refused or stream", shortened(type)));
   }
   if (error) return fail(*error);
   return message;

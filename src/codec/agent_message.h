@@ -16,6 +16,7 @@
 
 #include "base/limits.h"
 #include "base/result.h"
+#include "codec/stream_message.h"
 #include "core/desired.h"
 #include "core/instance.h"
 
@@ -65,8 +66,15 @@ struct ServerRefused {
   bool leave = false;
 };
 
+// Server to agent: open the connection of this stream, and serve it (stream_message.h).
+struct ServerStream {
+  std::string stream_id;
+  std::string container_id;
+  StreamRequest request;
+};
+
 using AgentMessage = std::variant<AgentHello, AgentObserved>;
-using ServerMessage = std::variant<ServerDesired, ServerAck, ServerRefused>;
+using ServerMessage = std::variant<ServerDesired, ServerAck, ServerRefused, ServerStream>;
 
 std::string encode(const AgentMessage& message);
 std::string encode(const ServerMessage& message);

@@ -23,6 +23,7 @@ class FakeWebSocket final : public ports::WebSocket {
     std::vector<std::string> frames;
     std::optional<std::string> close_reason;
     bool reading = true;  // what the listener wants
+    int reading_changes = 0;
   };
 
   void send(std::string text) override {
@@ -33,10 +34,18 @@ class FakeWebSocket final : public ports::WebSocket {
   }
   // Among the frames, like text.
   void send_binary(std::string data) override { send(std::move(data)); }
-  std::size_t queued_bytes() const override { return 0; }
+  std::size_t queued_bytes() const override {
+    const std::lock_guard lock(mutex_);
+    return queued_bytes_;
+  }
+  void set_queued_bytes(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    queued_bytes_ = bytes;
+  }
   void set_reading(bool reading) override {
     const std::lock_guard lock(mutex_);
     seen_.reading = reading;
+    ++seen_.reading_changes;
     changed_.notify_all();
   }
   void close(std::string reason) override {
@@ -62,6 +71,7 @@ class FakeWebSocket final : public ports::WebSocket {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   Seen seen_;
+  std::size_t queued_bytes_ = 0;
 };
 
 }  // namespace cotenant::fakes

@@ -2,15 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <array>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "net/blocking_io.h"
+#include "net/fd_stream.h"
 #include "net/http_message.h"
 
 namespace cotenant::net {
@@ -50,6 +55,8 @@ class Call {
   base::Result<ports::HttpResponse> read_response();
   base::Status read_stream(const std::function<void(std::string_view)>& on_data);
   base::Result<ports::HttpResponse> receive(const std::function<void(std::string_view)>& on_data);
+  using Upgraded = std::variant<std::unique_ptr<ports::ByteStream>, ports::HttpResponse>;
+  base::Result<Upgraded> upgrade();
 
   tl::unexpected<base::Error> fail(base::ErrorCode code, std::string_view why) const {
     return base::fail(
@@ -69,6 +76,7 @@ class Call {
   const HttpClientOptions& options_;
   const TlsContextPtr& tls_;
   const ports::HttpRequest& request_;
+  bool asks_upgrade_ = false;
   BlockingIo io_;
   beast::flat_buffer buffer_;
 };
@@ -112,7 +120,12 @@ Request Call::make_message() const {
     if (!is_framing_header(header.name)) message.insert(header.name, header.value);
   }
   message.body() = request_.body;
-  message.keep_alive(false);
+  if (asks_upgrade_) {
+    message.set(http::field::connection, "Upgrade");
+    message.set(http::field::upgrade, "tcp");
+  } else {
+    message.keep_alive(false);
+  }
   message.prepare_payload();
   return message;
 }
@@ -225,6 +238,24 @@ base::Result<ports::HttpResponse> Call::receive(
   }
 }
 
+base::Result<Call::Upgraded> Call::upgrade() {
+  asks_upgrade_ = true;
+  if (auto opened = open(); !opened) return base::fail(std::move(opened).error());
+  std::optional<http::response_parser<http::buffer_body>> parser;
+  if (auto read = read_header(parser); !read) return base::fail(std::move(read).error());
+  ports::HttpResponse response;
+  response.status = static_cast<int>(parser->get().result_int());
+  if (response.status != 101 && response.status != 200) {
+    response.body = refusal_text(*parser);
+    return Upgraded(std::move(response));
+  }
+  const auto early = buffer_.data();
+  std::string bytes(static_cast<const char*>(early.data()), early.size());
+  base::UniqueFd socket(::dup(io_.socket().native_handle()));
+  if (!socket) return fail(base::ErrorCode::kIo, std::strerror(errno));
+  return Upgraded(make_fd_stream(std::move(socket), std::move(bytes)));
+}
+
 base::Status Call::read_stream(const std::function<void(std::string_view)>& on_data) {
   const base::Result<ports::HttpResponse> response = receive(on_data);
   if (!response) return base::fail(response.error());
@@ -275,6 +306,17 @@ class Client final : public ports::HttpClient {
       if (auto opened = call.open(); !opened) return base::fail(std::move(opened).error());
       call.io().set_deadline({});
       return call.receive(on_data);
+    } catch (const std::exception& error) {
+      return base::fail(base::ErrorCode::kIo, fmt::format("{}: {}", endpoint_.text, error.what()));
+    }
+  }
+
+  base::Result<Call::Upgraded> upgrade(const ports::HttpRequest& request,
+                                       milliseconds timeout) const override {
+    try {
+      Call call(endpoint_, options_, request, {});
+      call.io().set_deadline(SteadyClock::now() + timeout);
+      return call.upgrade();
     } catch (const std::exception& error) {
       return base::fail(base::ErrorCode::kIo, fmt::format("{}: {}", endpoint_.text, error.what()));
     }

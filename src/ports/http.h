@@ -6,9 +6,11 @@
 #include <memory>
 #include <stop_token>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
+#include "ports/byte_stream.h"
 #include "ports/http_body.h"
 #include "ports/http_message.h"
 #include "ports/web_socket.h"
@@ -51,6 +53,10 @@ class HttpClient {
   virtual base::Result<HttpResponse> receive(const HttpRequest& request,
                                              const std::function<void(std::string_view)>& on_data,
                                              std::stop_token stop) const = 0;
+  // Asks for a connection that carries bytes both ways ("Upgrade: tcp") after the answer 101 or 200.
+  // Another status comes back as the response.
+  virtual base::Result<std::variant<std::unique_ptr<ByteStream>, HttpResponse>> upgrade(
+      const HttpRequest& request, std::chrono::milliseconds timeout) const = 0;
 };
 
 }  // namespace cotenant::ports

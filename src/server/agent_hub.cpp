@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <iterator>
 #include <mutex>
 #include <optional>
@@ -19,6 +20,8 @@ namespace {
 
 // Reports that may wait for the answer to their connection's hello.
 constexpr std::size_t kWaitingReports = 64;
+// Desired states that an agent has not taken. All that one instance runs is less.
+constexpr std::size_t kOutgoingBytesMax = std::size_t{256} * 1024 * 1024;
 
 // Those of which a container runs.
 std::vector<std::string> running_tasks(const std::vector<core::TaskObservation>& observed) {
@@ -61,6 +64,7 @@ class AgentSession final : public ports::WebSocketListener,
       const std::lock_guard lock(mutex_);
       socket_.reset();  // which holds its listener, us
       waiting_.clear();
+      outgoing_.clear();
     }
     if (instance_id_.empty()) return;
     base::log::info("agent of instance {} disconnected: {}", instance_id_, reason);
@@ -82,9 +86,23 @@ class AgentSession final : public ports::WebSocketListener,
     desired.revision = revision_ + 1;
     std::vector<std::string> frames = codec::encode_in_parts(desired);
     revision_ += static_cast<std::int64_t>(frames.size());
-    const auto socket = this->socket();
-    if (!socket) return;
-    for (std::string& frame : frames) socket->send(std::move(frame));
+    bool too_slow = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!socket_) return;
+      for (std::string& frame : frames) {
+        outgoing_bytes_ += frame.size();
+        outgoing_.push_back(std::move(frame));
+      }
+      too_slow = outgoing_bytes_ > kOutgoingBytesMax;
+      flush();
+    }
+    if (too_slow) close("the agent does not read what it should run; connect again");
+  }
+
+  void on_drained() override {
+    const std::lock_guard lock(mutex_);
+    flush();
   }
 
   void close(std::string reason) {
@@ -101,6 +119,16 @@ class AgentSession final : public ports::WebSocketListener,
   std::shared_ptr<ports::WebSocket> socket() {
     const std::lock_guard lock(mutex_);
     return socket_;
+  }
+
+  // With mutex_ held. A large state goes out as fast as the agent takes it.
+  void flush() {
+    while (socket_ && !outgoing_.empty() &&
+           socket_->queued_bytes() < ports::kStreamHighWaterBytes) {
+      outgoing_bytes_ -= outgoing_.front().size();
+      socket_->send(std::move(outgoing_.front()));
+      outgoing_.pop_front();
+    }
   }
 
   void on_hello(codec::AgentHello hello) {
@@ -227,6 +255,8 @@ class AgentSession final : public ports::WebSocketListener,
   std::shared_ptr<ports::WebSocket> socket_;
   bool accepted_ = false;  // the hello
   std::vector<Report> waiting_;
+  std::deque<std::string> outgoing_;  // desired states that the socket has no room for yet
+  std::size_t outgoing_bytes_ = 0;
   // Of the hello; written by the socket's calls, which never overlap, before the loop hears of it.
   std::string instance_id_;
   std::int64_t epoch_ = 0;
@@ -253,6 +283,13 @@ void AgentHub::attach(const core::State& state, const std::string& instance_id,
 void AgentHub::close(const std::string& instance_id, const std::string& reason) {
   const auto found = sessions_.find(instance_id);
   if (found != sessions_.end()) found->second->close(reason);
+}
+
+bool AgentHub::ask(const std::string& instance_id, const codec::ServerStream& stream) {
+  const auto found = sessions_.find(instance_id);
+  if (found == sessions_.end()) return false;
+  found->second->send(codec::ServerMessage(stream));
+  return true;
 }
 
 bool AgentHub::detach(const std::string& instance_id, const AgentSession* session) {

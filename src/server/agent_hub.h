@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "codec/agent_message.h"
 #include "ports/http.h"
 #include "server/command_queue.h"
 
@@ -30,6 +31,8 @@ class AgentHub final : public EffectSink {
   // How many instances are connected. Any thread.
   std::size_t connected() const { return connected_; }
 
+  // On the loop's thread. False: that agent is not connected.
+  bool ask(const std::string& instance_id, const codec::ServerStream& stream);
   // On the loop's thread.
   void on_effects(const core::State& state, const core::Effects& effects) override;
   void attach(const core::State& state, const std::string& instance_id,

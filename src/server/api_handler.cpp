@@ -25,6 +25,8 @@ using base::fail;
 constexpr std::size_t kWorkers = 16;
 constexpr std::string_view kEcsPrefix = "AmazonEC2ContainerServiceV20141113.";
 constexpr std::string_view kOwnPrefix = "Cotenant.";
+constexpr std::string_view kAgentStreams = "/agent/v1/streams/";
+constexpr std::string_view kClientStreams = "/v1/streams/";
 constexpr std::size_t kWarningHeaders = 20;
 const base::SystemClock kSystemClock;
 
@@ -94,6 +96,12 @@ ApiHandler::ApiHandler(CoreLoop& loop, AgentHub& hub, Metrics& metrics, base::Ar
       open_guard_({}, kSystemClock, nullptr),
       guard_(guard == nullptr ? open_guard_ : *guard),
       agents_(agents),
+      streams_(kSystemClock,
+               [this](const std::string& instance_id, const codec::ServerStream& stream) {
+                 const auto asked = loop_.read<bool>(
+                     [&](const core::State&) { return hub_.ask(instance_id, stream); });
+                 return asked && *asked;
+               }),
       workers_(kWorkers, base::limits::kQueuedRequests) {}
 
 void ApiHandler::handle(ports::HttpRequest request, ports::HttpResponder respond) {
@@ -120,14 +128,24 @@ ports::HttpUpgrade ApiHandler::answer_upgrade(const ports::HttpRequest& request)
     if (status != 0) response.status = status;
     return tl::unexpected<ports::HttpResponse>(std::move(response));
   };
-  if (request.target == "/agent/v1") {
+  const std::string_view target = request.target;
+  const bool is_stream = target.substr(0, kAgentStreams.size()) == kAgentStreams;
+  if (target == "/agent/v1" || is_stream) {
     auto instance = guard_.check_agent(request);
     // Whatever its name, a refused agent is told that it is forbidden.
     const int status = !instance && base::is_client_fault(instance.error().code) ? 403 : 0;
     if (!instance) return refuse(status, instance.error());
-    return hub_.accept(*instance);
+    if (!is_stream) return hub_.accept(*instance);
+    auto agent = streams_.accept_agent(std::string(target.substr(kAgentStreams.size())), *instance);
+    if (!agent) return refuse(404, agent.error());
+    return std::move(*agent);
   }
   if (auto status = guard_.check_call(request); !status) return refuse(0, status.error());
+  if (target.substr(0, kClientStreams.size()) == kClientStreams) {
+    auto client = streams_.accept_client(std::string(target.substr(kClientStreams.size())));
+    if (!client) return refuse(404, client.error());
+    return std::move(*client);
+  }
   return refuse(
       404, {ErrorCode::kUnknownOperation, fmt::format("no WebSocket is served at {}",
                                                       header_text(request.target.substr(0, 128)))});
@@ -187,7 +205,8 @@ base::Result<ports::HttpResponse> ApiHandler::perform(const ports::HttpRequest& 
     if (!checked) return fail(codec::with_gpu_documentation(checked.error()));
     warnings = std::move(*checked);
   }
-  auto reply = target->function(ApiContext{loop_, arns_, metrics_, agents_, &hub_}, *body);
+  auto reply =
+      target->function(ApiContext{loop_, arns_, metrics_, agents_, &hub_, &streams_}, *body);
   if (!reply) return fail(reply.error());
   warnings.insert(warnings.end(), reply->warnings.begin(), reply->warnings.end());
 

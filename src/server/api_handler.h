@@ -10,6 +10,7 @@
 #include "server/api_table.h"
 #include "server/metrics.h"
 #include "server/request_guard.h"
+#include "server/stream_hub.h"
 #include "server/worker_pool.h"
 
 namespace cotenant::server {
@@ -37,6 +38,7 @@ class ApiHandler final : public ports::HttpHandler {
   const RequestGuard open_guard_;
   const RequestGuard& guard_;
   AgentAccess* const agents_;
+  StreamHub streams_;
   WorkerPool workers_;
 };
 

@@ -19,7 +19,7 @@ constexpr std::string_view kSettings = "cluster settings have nothing to govern 
 constexpr std::string_view kAwsAgent =
     "it is for the agent of AWS; agents of cotenant join at /agent/v1";
 constexpr std::string_view kSessions =
-    "its sessions need the Session Manager of AWS; use the engine's own exec";
+    "its sessions need the Session Manager of AWS; use `cotenant exec TASK CONTAINER -- COMMAND`";
 
 struct RefusalRow {
   std::string_view operation;

@@ -46,8 +46,11 @@ constexpr std::array kEcsOperations = {
 };
 
 constexpr std::array kOwnOperations = {
-    Row{"DescribeGpus", api::describe_gpus},      Row{"CreateJoinToken", api::create_join_token},
-    Row{"ListJoinTokens", api::list_join_tokens}, Row{"RevokeJoinToken", api::revoke_join_token},
+    Row{"OpenStream", api::open_stream},
+    Row{"DescribeGpus", api::describe_gpus},
+    Row{"CreateJoinToken", api::create_join_token},
+    Row{"ListJoinTokens", api::list_join_tokens},
+    Row{"RevokeJoinToken", api::revoke_join_token},
     Row{"ForgetAgent", api::forget_agent},
 };
 

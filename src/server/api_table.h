@@ -20,12 +20,15 @@ namespace cotenant::server {
 class AgentAccess;
 class AgentHub;
 
+class StreamHub;
+
 struct ApiContext {
   CoreLoop& loop;
   const base::ArnFormat& arns;
   Metrics& metrics;
   AgentAccess* agents = nullptr;  // null: no join tokens here
   AgentHub* hub = nullptr;        // as above
+  StreamHub* streams = nullptr;
 };
 
 struct ApiReply {

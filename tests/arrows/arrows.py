@@ -22,7 +22,7 @@ ARROWS = {
     "adapters": {"base", "core", "ports", "codec"},
     "fakes": {"base", "core", "ports"},
     "server": {"base", "core", "ports", "codec", "net"},
-    "agent": {"base", "core", "ports", "codec", "net"},
+    "agent": {"base", "core", "ports", "codec"},
     "sim": {"base", "core", "ports", "codec", "server", "agent", "fakes"},
     "replay": {"base", "core"},
     "cli": {"base", "core", "ports", "codec", "net", "server", "agent", "replay"},

@@ -52,11 +52,12 @@ export async function waitFor(what, probe, deadlineMs = DEADLINE_MS) {
 // ---- Programs -------------------------------------------------------------------------------------
 
 // Runs a program to its end; throws with its output unless it succeeded (or `mayFail`).
-export function run(program, args, {env = {}, mayFail = false, timeoutMs = DEADLINE_MS} = {}) {
+export function run(program, args, {env = {}, mayFail = false, timeoutMs = DEADLINE_MS, input} = {}) {
   const result = spawnSync(program, args, {
     encoding: 'utf8',
     env: {...process.env, ...env},
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    input,
     timeout: timeoutMs,
     maxBuffer: 64 * 1024 * 1024,
   });
@@ -345,6 +346,23 @@ export class Cotenant {
 
   logTails() {
     return this.daemons.map((daemon) => `--- ${daemon}\n${daemon.tail()}`).join('\n');
+  }
+
+  // ---- The command line, as this installation's user.
+  get binary() {
+    return BINARY;
+  }
+
+  get cliEnv() {
+    return {...process.env, COTENANT_ENDPOINT: this.endpoint, AWS_SHARED_CREDENTIALS_FILE: this.credentialsFile};
+  }
+
+  cli(args, options = {}) {
+    return run(BINARY, args, {...options, env: this.cliEnv});
+  }
+
+  shell(command) {
+    return run('/bin/sh', ['-c', command], {mayFail: true, env: this.cliEnv});
   }
 
   // ---- The API by the SDK's command names: call('RunTask', {...}).

@@ -66,14 +66,27 @@ class ScriptedClient final : public ports::HttpClient {
     return ports::HttpResponse{};
   }
 
+  base::Result<std::variant<std::unique_ptr<ports::ByteStream>, ports::HttpResponse>> upgrade(
+      const ports::HttpRequest& request, std::chrono::milliseconds timeout) const override {
+    requests.push_back(request);
+    if (next_stream) {
+      calls.push_back(request.method + " " + request.target);
+      return std::move(next_stream);
+    }
+    const Answer answer = send(request, timeout);
+    if (!answer) return base::fail(answer.error());
+    return *answer;
+  }
+
   std::size_t count(const std::string& call) const {
     return static_cast<std::size_t>(std::count(calls.begin(), calls.end(), call));
   }
 
   std::vector<std::string> pieces;
   base::Status stream_result;
-  bool hang = false;                                 // receive() waits for its stop
-  mutable std::vector<ports::HttpRequest> requests;  // of receive()
+  mutable std::unique_ptr<ports::ByteStream> next_stream;  // of upgrade()
+  bool hang = false;                                       // receive() waits for its stop
+  mutable std::vector<ports::HttpRequest> requests;        // of receive()
   mutable std::vector<std::string> calls;
   mutable std::vector<std::string> bodies;
   mutable std::vector<std::chrono::milliseconds> timeouts;

@@ -13,6 +13,7 @@
 #include "agent/labels.h"
 #include "codec/agent_message.h"
 #include "fakes/fake_container_runtime.h"
+#include "fakes/fake_container_streams.h"
 #include "fakes/fake_gpu_driver.h"
 #include "fakes/fake_gpu_wiring.h"
 #include "fakes/fake_image_store.h"
@@ -188,7 +189,7 @@ class AgentLoopTest : public testing::Test {
     options.tick = milliseconds(10);
     options.engine_retry_max = milliseconds(50);
     change(options);
-    auto agent = Agent::create(options, {runtime_, images_, driver_, mps_, wiring_});
+    auto agent = Agent::create(options, {runtime_, images_, streams_, driver_, mps_, wiring_});
     ASSERT_TRUE(agent) << agent.error().message;
     agent_ = std::move(*agent);
     ASSERT_TRUE(agent_->start());
@@ -206,6 +207,7 @@ class AgentLoopTest : public testing::Test {
   std::string folder_;
   FakeContainerRuntime runtime_;
   fakes::FakeImageStore images_;
+  fakes::FakeContainerStreams streams_;
   fakes::FakeGpuDriver driver_;
   FakeMpsControl mps_;
   fakes::FakeGpuWiring wiring_;

@@ -182,6 +182,37 @@ TEST_F(AgentHubTest, OnlyWhatChangedIsToldAfterwards) {
   EXPECT_EQ(desired[3].removed, (std::vector<std::string>{tasks[0]}));
 }
 
+TEST_F(AgentHubTest, AnAgentIsToldAsFastAsItReads) {
+  Peer peer = join("i1");
+  peer.socket->set_queued_bytes(ports::kStreamHighWaterBytes);
+  const auto tasks = run_tasks(1);
+  apply(core::StopTask{"default", tasks[0], ""});
+  EXPECT_TRUE(is_connected("i1"));  // what is above has been done
+  EXPECT_EQ(frames_of<ServerDesired>(peer.socket->seen()).size(), 1U);
+  peer.socket->set_queued_bytes(0);
+  peer.listener->on_drained();
+  const auto desired = frames_of<ServerDesired>(peer.socket->seen());
+  ASSERT_EQ(desired.size(), 3U);
+  for (std::size_t i = 0; i < desired.size(); ++i) {
+    EXPECT_EQ(desired[i].revision, static_cast<std::int64_t>(i) + 1);
+  }
+  EXPECT_TRUE(desired[2].tasks.at(0).stop);
+}
+
+TEST_F(AgentHubTest, AStreamIsAskedForWhereItsAgentIs) {
+  Peer peer = join("i1");
+  const auto ask = [&](const std::string& instance) {
+    return read<bool>([&](const core::State&) {
+      return hub_->ask(instance, codec::ServerStream{"stream", "container", {}});
+    });
+  };
+  EXPECT_TRUE(ask("i1"));
+  EXPECT_FALSE(ask("i2"));
+  const auto streams = frames_of<codec::ServerStream>(peer.socket->seen());
+  ASSERT_EQ(streams.size(), 1U);
+  EXPECT_EQ(streams[0].container_id, "container");
+}
+
 TEST_F(AgentHubTest, AgentsHearOnlyOfTheirOwn) {
   Peer one = join("i1");
   Peer other = join("i2");
