@@ -208,7 +208,7 @@ Result<codec::StreamEnd> run_stream(const ClientOptions& options, const StreamTa
   auto opened = client->call("Cotenant.OpenStream", std::move(body));
   if (!opened) return fail(opened.error());
   const std::string path = "/v1/streams/" + opened->string_or("streamId", "");
-  auto sockets = net::WebSocketClient::create();
+  auto sockets = net::WebSocketClient::create(options.ca_certificate);
   if (!sockets) return fail(sockets.error());
   const auto output = std::make_shared<Output>();
   auto socket = client->connect_stream(**sockets, path, output);

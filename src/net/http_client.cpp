@@ -1,8 +1,7 @@
 #include "net/http_client.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-
-#include <unistd.h>
 
 #include <array>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -251,7 +250,7 @@ base::Result<Call::Upgraded> Call::upgrade() {
   }
   const auto early = buffer_.data();
   std::string bytes(static_cast<const char*>(early.data()), early.size());
-  base::UniqueFd socket(::dup(io_.socket().native_handle()));
+  base::UniqueFd socket(::fcntl(io_.socket().native_handle(), F_DUPFD_CLOEXEC, 0));
   if (!socket) return fail(base::ErrorCode::kIo, std::strerror(errno));
   return Upgraded(make_fd_stream(std::move(socket), std::move(bytes)));
 }
@@ -314,7 +313,7 @@ class Client final : public ports::HttpClient {
   base::Result<Call::Upgraded> upgrade(const ports::HttpRequest& request,
                                        milliseconds timeout) const override {
     try {
-      Call call(endpoint_, options_, request, {});
+      Call call(endpoint_, options_, tls_, request, {});
       call.io().set_deadline(SteadyClock::now() + timeout);
       return call.upgrade();
     } catch (const std::exception& error) {
