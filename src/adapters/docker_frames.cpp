@@ -14,10 +14,19 @@ base::Status DockerFrames::feed(std::string_view piece, const ports::OnOutput& o
     if (!piece.empty()) on_output(ports::OutputStream::kStdout, piece);
     return {};
   }
+  // Every line of a log is a frame of its own; neighbours go on as one piece.
+  std::string output;
+  ports::OutputStream output_stream = stream_;
+  const auto flush = [&] {
+    if (!output.empty()) on_output(output_stream, output);
+    output.clear();
+  };
   while (!piece.empty()) {
     if (left_ > 0) {
       const std::string_view part = piece.substr(0, left_);
-      on_output(stream_, part);
+      if (stream_ != output_stream) flush();
+      output_stream = stream_;
+      output += part;
       left_ -= static_cast<std::uint32_t>(part.size());
       piece.remove_prefix(part.size());
       continue;
@@ -28,6 +37,7 @@ base::Status DockerFrames::feed(std::string_view piece, const ports::OnOutput& o
     if (header_.size() < kHeaderBytes) break;
     const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(header_[at]); };
     if (byte(0) > 2 || byte(1) != 0 || byte(2) != 0 || byte(3) != 0) {
+      flush();
       return base::fail(base::ErrorCode::kProtocol, "the engine's output is not multiplexed");
     }
     stream_ = byte(0) == 2 ? ports::OutputStream::kStderr : ports::OutputStream::kStdout;
@@ -35,6 +45,7 @@ base::Status DockerFrames::feed(std::string_view piece, const ports::OnOutput& o
             std::uint32_t{byte(6)} << 8U | std::uint32_t{byte(7)};
     header_.clear();
   }
+  flush();
   return {};
 }
 

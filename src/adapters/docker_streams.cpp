@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "adapters/docker_errors.h"
@@ -21,6 +23,11 @@ Json text_array(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) array.push(text);
   return array;
 }
+
+// The engine starts a program, and notes its end, a moment after its connection says so.
+constexpr std::chrono::milliseconds kSettleStep{20};
+constexpr int kResizeTries = 25;
+constexpr int kExitTries = 250;
 
 class DockerExec final : public ports::ExecSession {
  public:
@@ -42,18 +49,29 @@ class DockerExec final : public ports::ExecSession {
   Status end_input() override { return stream_->end_writing(); }
   Status resize(int columns, int rows) override {
     const std::string doing = "resize the terminal";
-    const Result<ports::HttpResponse> response =
-        engine_->send({doing, "POST",
-                       fmt::format("/exec/{}/resize?h={}&w={}", percent_encode(id_), rows, columns),
-                       kDockerQueryTimeout});
-    if (!response) return fail(response.error());
-    if (response->status == 200 || response->status == 201) return {};
-    return fail(docker_error(doing, *response));
+    const DockerClient::Call call{
+        doing, "POST", fmt::format("/exec/{}/resize?h={}&w={}", percent_encode(id_), rows, columns),
+        kDockerQueryTimeout};
+    for (int tries = 1;; ++tries) {
+      const Result<ports::HttpResponse> response = engine_->send(call);
+      if (!response) return fail(response.error());
+      if (response->status == 200 || response->status == 201) return {};
+      if (tries == kResizeTries) return fail(docker_error(doing, *response));
+      std::this_thread::sleep_for(kSettleStep);
+    }
   }
   Result<int> exit_code() override {
     const std::string doing = "ask a program's exit code";
-    const Result<Json> body = engine_->get_json(
-        {doing, "GET", fmt::format("/exec/{}/json", percent_encode(id_)), kDockerQueryTimeout});
+    const DockerClient::Call call{doing, "GET", fmt::format("/exec/{}/json", percent_encode(id_)),
+                                  kDockerQueryTimeout};
+    Result<Json> body = engine_->get_json(call);
+    for (int tries = 1; body && body->bool_or("Running", false); ++tries) {
+      if (tries == kExitTries) {
+        return fail(ErrorCode::kClient, "the program has closed its output and goes on");
+      }
+      std::this_thread::sleep_for(kSettleStep);
+      body = engine_->get_json(call);
+    }
     if (!body) return fail(body.error());
     const Json* code = body->find("ExitCode");
     if (code == nullptr || !code->is_integer() || !std::in_range<int>(code->as_integer())) {

@@ -6,8 +6,6 @@
 namespace cotenant::agent {
 namespace {
 
-// For a peer that is still reading what was sent.
-constexpr std::chrono::seconds kLastWords{60};
 // A wake-up that was lost costs no more than this.
 constexpr std::chrono::seconds kLookAgain{1};
 
@@ -17,6 +15,7 @@ void StreamPeer::on_open(std::shared_ptr<ports::WebSocket> socket) {
   std::unique_lock lock(mutex_);
   if (!hung_up_) {
     socket_ = std::move(socket);
+    changed_.notify_all();
     return;
   }
   lock.unlock();
@@ -58,10 +57,11 @@ bool StreamPeer::send(codec::StreamChannel channel, std::string_view bytes) {
     const std::string_view part = bytes.substr(0, codec::kStreamFrameBytes);
     bytes.remove_prefix(part.size());
     std::unique_lock lock(mutex_);
-    while (!closed_ && socket_ && socket_->queued_bytes() >= ports::kStreamHighWaterBytes) {
+    // Who connects has its socket a moment before the listener hears of it.
+    while (!closed_ && (!socket_ || socket_->queued_bytes() >= ports::kStreamHighWaterBytes)) {
       changed_.wait_for(lock, kLookAgain);
     }
-    if (closed_ || !socket_) return false;
+    if (closed_) return false;
     socket_->send_binary(codec::encode_stream_frame(channel, part));
   } while (!bytes.empty());
   return true;
@@ -83,9 +83,8 @@ void StreamPeer::end(const codec::StreamEnd& end) {
   send(codec::StreamChannel::kEnd, codec::encode_stream_end(end));
   {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kLastWords, [&] { return closed_; });
+    changed_.wait(lock, [&] { return closed_; });
   }
-  hang_up("the stream has ended");
 }
 
 void StreamPeer::hang_up(std::string reason) {

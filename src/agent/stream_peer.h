@@ -36,7 +36,7 @@ class StreamPeer final : public ports::WebSocketListener {
     std::string bytes;
   };
   std::optional<Input> receive();
-  // Sends the end, waits until the peer has hung up (for a while), and hangs up.
+  // Sends the end and waits until the peer has hung up: a pager may hold what was sent for hours.
   void end(const codec::StreamEnd& end);
   void hang_up(std::string reason);
 

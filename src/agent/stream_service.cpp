@@ -46,7 +46,6 @@ void feed_program(StreamPeer& peer, ports::ExecSession& session) {
     // A program that reads no more, or is over: its output tells.
     if (!done) log::debug("agent: {}", done.error().message);
   }
-  session.close();
 }
 
 }  // namespace
@@ -153,6 +152,8 @@ void StreamService::exec(Stream& stream) {
       streams_.exec(stream.runtime_id, {request.command, request.with_input, request.tty});
   if (!session) return peer.end({session.error().message, std::nullopt});
   if (!peer.send(StreamChannel::kReady)) return;
+  // At once, also while the feeder waits for a program that reads no more.
+  const std::stop_callback on_ended(peer.ended(), [&] { (*session)->close(); });
   std::thread feeder;
   try {
     feeder = std::thread([&] { feed_program(peer, **session); });

@@ -45,6 +45,7 @@ class Output final : public ports::WebSocketListener {
   void on_open(std::shared_ptr<ports::WebSocket> socket) override {
     const std::lock_guard lock(mutex_);
     socket_ = std::move(socket);
+    changed_.notify_all();
   }
   void on_text(std::string_view) override {}
   bool on_binary(std::string_view data) override {
@@ -92,10 +93,11 @@ class Output final : public ports::WebSocketListener {
   // False: the connection has ended.
   bool send(StreamChannel channel, std::string_view bytes = {}) {
     std::unique_lock lock(mutex_);
-    while (socket_ && socket_->queued_bytes() >= ports::kStreamHighWaterBytes) {
+    // Who connects has its socket a moment before the listener hears of it.
+    while (!closed_ && (!socket_ || socket_->queued_bytes() >= ports::kStreamHighWaterBytes)) {
       changed_.wait_for(lock, std::chrono::seconds(1));
     }
-    if (!socket_) return false;
+    if (closed_) return false;
     socket_->send_binary(codec::encode_stream_frame(channel, bytes));
     return true;
   }

@@ -51,6 +51,12 @@ Result<StreamRequest> decode_stream_request(const Json& json) {
     if (request.command.empty() || request.command.front().empty()) {
       reader.refuse("command: must name a program");
     }
+    std::size_t bytes = 0;
+    for (const std::string& word : request.command) bytes += word.size() + 1;
+    if (bytes > kExecCommandBytes) {
+      reader.refuse(
+          fmt::format("command: has {} bytes; at most {} are allowed", bytes, kExecCommandBytes));
+    }
   } else {
     reader.refuse(fmt::format("kind: '{}' must be logs or exec", shortened(kind)));
   }
@@ -87,7 +93,8 @@ StreamEnd decode_stream_end(std::string_view text) {
     return end;
   }
   end.error = json->string_or("error", "");
-  if (const Json* code = json->find("exitCode"); code != nullptr && code->is_integer()) {
+  if (const Json* code = json->find("exitCode");
+      code != nullptr && code->is_integer() && std::in_range<int>(code->as_integer())) {
     end.exit_code = static_cast<int>(code->as_integer());
   }
   return end;

@@ -50,6 +50,8 @@ struct StreamFrame {
   std::string_view bytes;
 };
 
+// A program of exec with its arguments, each with its end.
+inline constexpr std::size_t kExecCommandBytes = std::size_t{64} * 1024;
 // Larger output is cut into frames of this size.
 inline constexpr std::size_t kStreamFrameBytes = 32 * 1024;
 

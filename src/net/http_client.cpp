@@ -238,6 +238,11 @@ base::Result<ports::HttpResponse> Call::receive(
 }
 
 base::Result<Call::Upgraded> Call::upgrade() {
+  if (tls_ != nullptr) {
+    // The connection would outlive this call's io_context, which carries its TLS.
+    return fail(base::ErrorCode::kInvalidParameter,
+                "connections both ways are offered over a unix socket or plain HTTP only");
+  }
   asks_upgrade_ = true;
   if (auto opened = open(); !opened) return base::fail(std::move(opened).error());
   std::optional<http::response_parser<http::buffer_body>> parser;

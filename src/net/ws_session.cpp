@@ -37,6 +37,9 @@ constexpr std::size_t kCloseReasonBytes = 120;
 constexpr std::size_t kWriteFrameBytes = std::size_t{16} * 1024;
 // A read buffer that one large message has made larger than this is given back.
 constexpr std::size_t kIdleBufferBytes = std::size_t{64} * 1024;
+// What a queued message takes beside its bytes. With it the mark at which a sender waits comes before
+// queue_frames does, also when all messages are tiny.
+constexpr std::size_t kMessageCostBytes = 128;
 
 // At most kCloseReasonBytes and no character cut in two: the peer must check that it is UTF-8.
 std::string_view cut_reason(std::string_view reason) {
@@ -210,19 +213,20 @@ class Handle final : public ports::WebSocket {
       const std::lock_guard lock(outbox_->mutex);
       if (outbox_->ended) return;
       const std::size_t size = frame.data.size();
+      const std::size_t cost = size + kMessageCostBytes;
       if (size > options_.frame_bytes) {
         outbox_->end(websocket::close_code::too_big,
                      fmt::format("an outgoing message has {} bytes, the limit is {}", size,
                                  options_.frame_bytes),
                      /*at_once=*/true);
       } else if (outbox_->frames.size() >= options_.queue_frames ||
-                 outbox_->bytes + size > options_.queue_bytes) {
+                 outbox_->bytes + cost > options_.queue_bytes) {
         outbox_->end(websocket::close_code::policy_error,
                      fmt::format("the peer reads too slowly: {} bytes in {} messages wait for it",
                                  outbox_->bytes, outbox_->frames.size()),
                      /*at_once=*/true);
       } else {
-        outbox_->bytes += size;
+        outbox_->bytes += cost;
         outbox_->above_mark = outbox_->above_mark || outbox_->bytes >= ports::kStreamHighWaterBytes;
         outbox_->frames.push_back(std::move(frame));
       }
@@ -399,7 +403,7 @@ void WsSession::on_written(ErrorCode error) {
   bool is_drained = false;
   {
     const std::lock_guard lock(outbox_->mutex);
-    outbox_->bytes -= writing_frame_.data.size();
+    outbox_->bytes -= writing_frame_.data.size() + kMessageCostBytes;
     is_drained = outbox_->above_mark && outbox_->bytes < ports::kStreamHighWaterBytes / 2;
     if (is_drained) outbox_->above_mark = false;
     is_drained = is_drained && !outbox_->ended;

@@ -54,7 +54,7 @@ class HttpClient {
                                              const std::function<void(std::string_view)>& on_data,
                                              std::stop_token stop) const = 0;
   // Asks for a connection that carries bytes both ways ("Upgrade: tcp") after the answer 101 or 200.
-  // Another status comes back as the response.
+  // Another status comes back as the response. Errors also: kInvalidParameter, an https endpoint.
   virtual base::Result<std::variant<std::unique_ptr<ByteStream>, HttpResponse>> upgrade(
       const HttpRequest& request, std::chrono::milliseconds timeout) const = 0;
 };

@@ -17,7 +17,7 @@ class WebSocket {
   // Queues one text frame (must be UTF-8); frames go out in order. After close() it does nothing.
   virtual void send(std::string text) = 0;
   virtual void send_binary(std::string data) = 0;
-  // Of frames that wait for a slow peer. A sender that keeps this below kStreamHighWaterBytes and
+  // Of frames that wait for a slow peer, with a fixed cost for each. A sender that keeps this below kStreamHighWaterBytes and
   // waits for on_drained() beyond it never meets the bound at which the socket is closed.
   virtual std::size_t queued_bytes() const = 0;
   // False: no further frame is taken from the peer until true; frames on their way may still come.

@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include "base/ids.h"
+#include "codec/ecs_request.h"
 #include "codec/stream_message.h"
 #include "server/api_functions.h"
 #include "server/stream_hub.h"
@@ -18,12 +20,6 @@ struct StreamTarget {
   std::string container_id;
 };
 
-// A task's id, or its ARN.
-std::string task_id_of(const std::string& text) {
-  const std::size_t slash = text.rfind('/');
-  return slash == std::string::npos ? text : text.substr(slash + 1);
-}
-
 std::string names_of(const core::Task& task) {
   std::string names;
   for (const core::TaskContainer& container : task.containers) {
@@ -33,12 +29,12 @@ std::string names_of(const core::Task& task) {
 }
 
 Result<StreamTarget> find_target(const core::State& state, const std::string& cluster,
-                                 const std::string& task_text, const std::string& container_name,
+                                 const std::string& task_id, const std::string& container_name,
                                  codec::StreamKind kind) {
-  const auto found = state.tasks.find(task_id_of(task_text));
+  const auto found = state.tasks.find(task_id);
   if (found == state.tasks.end() || found->second.cluster != cluster) {
     return fail(ErrorCode::kInvalidParameter,
-                fmt::format("task: '{}' was not found in cluster '{}'", task_text, cluster));
+                fmt::format("task: '{}' was not found in cluster '{}'", task_id, cluster));
   }
   const core::Task& task = found->second;
   const core::TaskContainer* chosen = nullptr;
@@ -75,12 +71,17 @@ Result<ApiReply> open_stream(const ApiContext& context, const Json& body) {
   }
   auto request = codec::decode_stream_request(body);
   if (!request) return fail(request.error());
-  const std::string cluster = body.string_or("cluster", "default");
-  const std::string task = body.string_or("task", "");
-  if (task.empty()) return fail(ErrorCode::kInvalidParameter, "task: must be an id or an ARN");
+  const auto cluster = codec::decode_cluster(body);
+  if (!cluster) return fail(cluster.error());
+  const auto task = base::parse_resource_ref("task", body.string_or("task", ""));
+  if (!task) return fail(task.error().code, "task: " + task.error().message);
+  if (task->cluster && *task->cluster != *cluster) {
+    return fail(ErrorCode::kInvalidParameter,
+                fmt::format("task: is of cluster '{}', not of '{}'", *task->cluster, *cluster));
+  }
   const std::string container = body.string_or("container", "");
   auto target = context.loop.read<Result<StreamTarget>>([&](const core::State& state) {
-    return find_target(state, cluster, task, container, request->kind);
+    return find_target(state, *cluster, task->id, container, request->kind);
   });
   if (!target) return fail(target.error());
   if (!*target) return fail(target->error());

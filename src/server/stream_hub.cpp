@@ -2,9 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
+#include "net/crypto.h"
+
 namespace cotenant::server {
+namespace {
+
+constexpr std::size_t kIdChars = 32;
+constexpr std::string_view kIdDigits = "0123456789abcdef";
+
+}  // namespace
 
 using base::ErrorCode;
 using base::fail;
@@ -15,8 +25,9 @@ StreamHub::StreamHub(const base::Clock& clock, Ask ask) : clock_(clock), ask_(st
 
 void StreamHub::sweep() {
   const base::TimeMs now_ms = clock_.now_ms();
-  std::erase_if(streams_, [&](auto& entry) {
-    Stream& stream = entry.second;
+  std::erase_if(streams_, [&](const auto& entry) {
+    const Stream& stream = entry.second;
+    if (stream.relay->is_over()) return true;
     const bool late = now_ms > stream.at_ms + kStepMs || now_ms < stream.at_ms;
     if (stream.has_client && stream.has_agent) {
       return late && !stream.relay->is_open(StreamRelay::kClient) &&
@@ -35,7 +46,15 @@ Result<std::string> StreamHub::open(const std::string& instance_id, std::string 
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("{} log and exec streams are open; end some first", streams_.size()));
   }
-  std::string id = prng_.next_hex_id();
+  const auto of_instance = std::count_if(streams_.begin(), streams_.end(), [&](const auto& entry) {
+    return entry.second.instance_id == instance_id;
+  });
+  if (static_cast<std::size_t>(of_instance) >= kStreamsPerInstanceMax) {
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("{} log and exec streams of instance {} are open; end some first",
+                            of_instance, instance_id));
+  }
+  std::string id = net::random_text(kIdChars, kIdDigits);
   Stream& stream = streams_[id];
   stream.instance_id = instance_id;
   stream.asked = {id, std::move(container_id), std::move(request)};

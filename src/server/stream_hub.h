@@ -13,7 +13,6 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/prng.h"
 #include "base/result.h"
 #include "codec/agent_message.h"
 #include "server/stream_relay.h"
@@ -23,6 +22,8 @@ namespace cotenant::server {
 class StreamHub {
  public:
   static constexpr std::size_t kStreamsMax = 256;
+  // Fewer than an agent serves (agent/stream_service.h), whose last ones may not have ended yet.
+  static constexpr std::size_t kStreamsPerInstanceMax = 48;
   // From one step to the next.
   static constexpr base::TimeMs kStepMs = 15'000;
 
@@ -55,7 +56,6 @@ class StreamHub {
   const base::Clock& clock_;
   const Ask ask_;
   std::mutex mutex_;  // guards what follows
-  base::Prng prng_{base::random_seed()};
   std::map<std::string, Stream> streams_;
 };
 

@@ -30,6 +30,11 @@ bool StreamRelay::is_open(Side side) const {
   return sockets_[side] != nullptr;
 }
 
+bool StreamRelay::is_over() const {
+  const std::lock_guard lock(mutex_);
+  return over_;
+}
+
 void StreamRelay::opened(Side side, std::shared_ptr<ports::WebSocket> socket) {
   std::unique_lock lock(mutex_);
   if (over_) {

@@ -25,6 +25,7 @@ class StreamRelay : public std::enable_shared_from_this<StreamRelay> {
   std::shared_ptr<ports::WebSocketListener> listener(Side side);
   void close(const std::string& reason);
   bool is_open(Side side) const;
+  bool is_over() const;
 
  private:
   class Listener;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';
+import fs from 'node:fs';
 import {test} from 'node:test';
 
 import {Cotenant, RUN_UNTIL_STOPPED, definition, shellContainer, waitFor} from './harness.mjs';
@@ -60,7 +61,7 @@ test('logs -f goes on until the container ends, and stops with its reader', asyn
   const second = follow();
   await waitFor('it is ready', () => second.text.includes('ready\n'));
   second.kill('SIGKILL');  // takes nothing along
-  assert.equal(cotenant.cli(['exec', arn, 'main', '--', 'touch', '/tmp/end']).status, 0);
+  assert.equal(cotenant.cli(['exec', arn, 'main', '--', 'busybox', 'touch', '/tmp/end']).status, 0);
   const [code] = await once(first, 'exit');
   assert.equal(code, 0);
   const lines = first.text.trimEnd().split('\n');
@@ -78,9 +79,9 @@ test('exec: output, input, exit code, refusals; much output loses nothing', asyn
 
   const both = exec([arn, 'main', '--', 'sh', '-c', 'echo to out; echo to err >&2; exit 42']);
   assert.deepEqual([both.status, both.stdout, both.stderr], [42, 'to out\n', 'to err\n']);
-  const input = exec(['-i', arn, 'main', '--', 'wc', '-c'], {input: 'x'.repeat(1_000_000)});
+  const input = exec(['-i', arn, 'main', '--', 'busybox', 'wc', '-c'], {input: 'x'.repeat(1_000_000)});
   assert.deepEqual([input.status, input.stdout.trim()], [0, '1000000']);
-  const much = exec([arn, 'main', '--', 'sh', '-c', 'yes 0123456789 | head -n 300000']);
+  const much = exec([arn, 'main', '--', 'sh', '-c', 'busybox yes 0123456789 | busybox head -n 300000']);
   assert.deepEqual([much.status, much.stdout.length], [0, 3_300_000]);
   const missing = exec([arn, 'main', '--', '/no/such/program']);
   assert.notEqual(missing.status, 0);
@@ -88,9 +89,11 @@ test('exec: output, input, exit code, refusals; much output loses nothing', asyn
   const noTerminal = exec(['-it', arn, 'main', '--', 'sh']);
   assert.match(noTerminal.stderr, /standard input is no terminal/);
   // With a terminal (script(1) gives one), what runs there has one too.
-  const quoted = `${cotenant.binary} exec -it ${arn} main -- sh -c 'test -t 0 && test -t 1 && echo a terminal'`;
-  const tty = cotenant.shell(`script -qec "${quoted}" /dev/null`);
-  assert.match(tty.stdout, /a terminal/);
+  const program = 'test -t 0 && test -t 1 && until busybox stty size | grep -q 33.77; do sleep 0.1; done && echo sized; exit 9';
+  const tty = cotenant.shell(
+      `script -qec "stty rows 33 cols 77; ${cotenant.binary} exec -it ${arn} main -- sh -c '${program}'" /dev/null`);
+  assert.match(tty.stdout, /sized/);
+  assert.equal(tty.status, 9);
 
   await cotenant.stopAll();
   const late = exec([arn, 'main', '--', 'true']);
@@ -119,8 +122,84 @@ test('a stream ends when an end of it dies, and others can be opened afterwards'
     const [code] = await exited;
     assert.equal(code, 1, errors);
     assert.match(errors, /broke off|ended/);
+    if (daemon === cotenant.agent) {
+      const away = await waitFor('the agent is missed', () => {
+        const result = cotenant.cli(['logs', arn], {mayFail: true});
+        return result.stderr.includes('is not connected') && result;
+      });
+      assert.match(away.stderr, /the agent of instance [0-9a-f]{32} is not connected/);
+      assert.equal(away.status, 1);
+    } else {
+      assert.equal(cotenant.cli(['logs', arn], {mayFail: true}).status, 3, 'nobody answers');
+    }
     await cotenant.restart(daemon);
     assert.equal(cotenant.cli(['logs', arn]).stdout, 'here\n');
   }
+  await cotenant.stopAll();
+});
+
+const peakMib = (pid) => Number(/VmHWM:\s*(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
+
+test('100 MB of logs and a slow reader: nothing is lost, and nothing piles up', async (t) => {
+  const bytes = 100_000_000;
+  const cotenant = await Cotenant.start({until: t});
+  const family = await cotenant.register(definition('floods', shellContainer(
+      'main', `busybox yes ${'0123456789'.repeat(9)}abcdefghi | busybox head -c ${bytes}`,
+      {logConfiguration: {logDriver: 'json-file', options: {'max-size': '300m', 'max-file': '1'}}})));
+  const arn = await cotenant.runOne(family);
+  await cotenant.waitForTask(arn, 'STOPPED');
+  const before = peakMib(cotenant.agent.pid);
+  const child = spawn(cotenant.binary, ['logs', arn], {env: cotenant.cliEnv, stdio: ['ignore', 'pipe', 'pipe']});
+  const exited = once(child, 'exit');
+  let got = 0;
+  let clientPeak = 0;
+  let chunks = 0;
+  for await (const chunk of child.stdout) {
+    got += chunk.length;
+    // Slower than anyone on the way here.
+    if (++chunks % 16 === 0) {
+      if (chunks % 256 === 0 && child.exitCode === null) clientPeak = peakMib(child.pid);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+  assert.deepEqual(await exited, [0, null]);
+  assert.equal(got, bytes);
+  const grown = peakMib(cotenant.agent.pid) - before;
+  t.diagnostic(`control plane and agent grew by ${grown.toFixed(1)} MiB, the client took ${clientPeak.toFixed(1)} MiB`);
+  assert.ok(grown < 24, `control plane and agent grew by ${grown} MiB`);
+  assert.ok(clientPeak > 0 && clientPeak < 48, `the client took ${clientPeak} MiB`);
+});
+
+test('readers and programs whose client leaves do not stay', async (t) => {
+  const cotenant = await Cotenant.start({until: t, split: true});
+  const family = await cotenant.register(definition('ticks', shellContainer(
+      'main', 'trap "exit 0" TERM; while :; do echo tick; sleep 0.1; done')));
+  const arn = await cotenant.runOne(family);
+  await cotenant.waitForTask(arn, 'RUNNING');
+  // A pipe that closes ends the verb at the next line.
+  assert.equal(cotenant.shell(`${cotenant.binary} logs -f ${arn} | busybox head -n 1`).stdout, 'tick\n');
+  // More than may be open at a time (48 an instance).
+  const begin = (args, stdin) => {
+    const child = spawn(cotenant.binary, args, {env: cotenant.cliEnv, stdio: [stdin, 'pipe', 'pipe']});
+    return new Promise((resolve, reject) => {
+      let errors = '';
+      child.stderr.on('data', (data) => { errors += data; });
+      child.stdout.once('data', () => resolve(child));
+      child.once('exit', (code, signal) => reject(new Error(`${args}: ended (${code ?? signal}): ${errors}`)));
+    });
+  };
+  for (let round = 0; round < 10; ++round) {
+    const children = await Promise.all(Array.from({length: 6}, () => begin(['logs', '-f', arn], 'ignore')));
+    for (const child of children) child.kill(round % 2 === 0 ? 'SIGINT' : 'SIGKILL');
+    await Promise.all(children.map((child) => once(child, 'exit')));
+  }
+  // A program that reads nothing of the input that is poured in holds nobody up when its client dies.
+  const zeros = fs.openSync('/dev/zero', 'r');
+  const program = await begin(['exec', '-i', arn, 'main', '--', 'sh', '-c', 'echo begun; sleep 1000'], zeros);
+  fs.closeSync(zeros);
+  program.kill('SIGKILL');
+  await once(program, 'exit');
+  assert.deepEqual(await cotenant.agent.end('SIGTERM'), {code: 0, signal: null});
+  await cotenant.restart(cotenant.agent);
   await cotenant.stopAll();
 });

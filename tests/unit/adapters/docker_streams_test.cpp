@@ -47,6 +47,21 @@ TEST(DockerFrames, ComeApartWhereverTheyAreCut) {
   }
 }
 
+TEST(DockerFrames, NeighboursGoOnAsOnePiece) {
+  std::string text;
+  std::string want;
+  for (int i = 0; i < 100; ++i) {
+    text += multiplexed(1, "line\n");
+    want += "line\n";
+  }
+  text += multiplexed(2, "error\n") + multiplexed(1, "last\n");
+  std::vector<std::string> pieces;
+  DockerFrames frames(false);
+  ASSERT_TRUE(
+      frames.feed(text, [&](OutputStream, std::string_view piece) { pieces.emplace_back(piece); }));
+  EXPECT_EQ(pieces, (std::vector<std::string>{want, "error\n", "last\n"}));
+}
+
 TEST(DockerFrames, RefuseWhatIsNotMultiplexed) {
   Heard heard;
   EXPECT_FALSE(DockerFrames(false).feed("plain text of a terminal", heard.sink()));
@@ -133,8 +148,12 @@ class CannedStream final : public ports::ByteStream {
 
 TEST_F(DockerStreamsTest, AProgramRunsOverAnUpgradedConnection) {
   std::string written;
-  client_->on("POST /v1.41/containers/c/exec", 201, R"({"Id":"e"})")
-      .on("GET /v1.41/exec/e/json", 200, R"({"ExitCode":7})")
+  client_
+      ->on("POST /v1.41/containers/c/exec", 201, R"({"Id":"e"})")
+      // The engine is a moment behind the connection, at the beginning and at the end.
+      .on("GET /v1.41/exec/e/json", 200, R"({"Running":true,"ExitCode":null})")
+      .on("GET /v1.41/exec/e/json", 200, R"({"Running":false,"ExitCode":7})")
+      .on("POST /v1.41/exec/e/resize?h=24&w=80", 500, R"({"message":"no such exec"})")
       .on("POST /v1.41/exec/e/resize?h=24&w=80", 200, "");
   client_->next_stream = std::make_unique<CannedStream>(
       std::deque<std::string>{multiplexed(1, "out"), multiplexed(2, "err")}, written);

@@ -47,6 +47,12 @@ TEST(StreamMessageTest, BadRequestsNameTheMember) {
     EXPECT_EQ(got.error().code, base::ErrorCode::kInvalidParameter);
     EXPECT_PRED_FORMAT2(testing::IsSubstring, row.want, got.error().message);
   }
+  StreamRequest exec;
+  exec.kind = StreamKind::kExec;
+  exec.command = {"echo", std::string(kExecCommandBytes - 6, 'x')};
+  EXPECT_TRUE(decode_stream_request(encode_stream_request(exec)));
+  exec.command.back() += 'x';
+  EXPECT_FALSE(decode_stream_request(encode_stream_request(exec)));
 }
 
 TEST(StreamMessageTest, FramesNameTheirChannel) {

@@ -100,11 +100,28 @@ TEST_F(StreamHubTest, AnAgentThatIsAwayIsARefusal) {
   EXPECT_EQ(client.error().code, ErrorCode::kUnavailable);
 }
 
+TEST_F(StreamHubTest, WhatIsOverCountsNoMore) {
+  for (std::size_t i = 0; i < 2 * StreamHub::kStreamsPerInstanceMax; ++i) {
+    const std::string id = open();
+    const auto client = hub_.accept_client(id);
+    ASSERT_TRUE(client);
+    (*client)->on_open(std::make_shared<FakeWebSocket>());
+    (*client)->on_closed("left");
+  }
+}
+
 TEST_F(StreamHubTest, IsBoundedAndForgetsWhatIsOver) {
-  for (std::size_t i = 0; i < StreamHub::kStreamsMax; ++i) open();
+  for (std::size_t i = 0; i < StreamHub::kStreamsPerInstanceMax; ++i) open();
   const auto more = hub_.open("instance", "container", {});
   ASSERT_FALSE(more);
   EXPECT_EQ(more.error().code, ErrorCode::kLimitExceeded);
+  EXPECT_PRED_FORMAT2(testing::IsSubstring, "of instance instance", more.error().message);
+  for (std::size_t i = StreamHub::kStreamsPerInstanceMax; i < StreamHub::kStreamsMax; ++i) {
+    ASSERT_TRUE(hub_.open(std::to_string(i), "container", {}));
+  }
+  const auto elsewhere = hub_.open("another", "container", {});
+  ASSERT_FALSE(elsewhere);
+  EXPECT_EQ(elsewhere.error().code, ErrorCode::kLimitExceeded);
   clock_.advance(StreamHub::kStepMs + 1);
   EXPECT_TRUE(hub_.open("instance", "container", {}));
 }
