@@ -144,7 +144,7 @@ test('100 MB of logs and a slow reader: nothing is lost, and nothing piles up', 
   const bytes = 100_000_000;
   const cotenant = await Cotenant.start({until: t});
   const family = await cotenant.register(definition('floods', shellContainer(
-      'main', `busybox yes ${'0123456789'.repeat(9)}abcdefghi | busybox head -c ${bytes}`,
+      'main', `busybox yes ${'0123456789'.repeat(99)}abcdefghi | busybox head -c ${bytes}`,
       {logConfiguration: {logDriver: 'json-file', options: {'max-size': '300m', 'max-file': '1'}}})));
   const arn = await cotenant.runOne(family);
   await cotenant.waitForTask(arn, 'STOPPED');
