@@ -311,7 +311,7 @@ TEST(AgentMessageTest, MalformedServerFramesAreNamed) {
                           std::string(gpu) + "}}");
   };
   const std::pair<std::string, std::string_view> rows[] = {
-      {R"({"type":"hello"})", "type: 'hello' must be desired, ack or refused"},
+      {R"({"type":"hello"})", "type: 'hello' must be desired, ack, refused or stream"},
       {R"({"type":"ack"})", "seq: is missing"},
       {R"({"type":"refused","reason":""})", "reason: must not be empty"},
       {R"({"type":"desired","full":true,"tasks":[]})", "revision: is missing"},
