@@ -8,6 +8,9 @@
 #include "adapters/gpu_wiring.h"
 #include "adapters/mps_daemon.h"
 #include "adapters/nvml_driver.h"
+#include "adapters/process_gpu_wiring.h"
+#include "adapters/process_images.h"
+#include "adapters/process_runtime.h"
 #include "adapters/sqlite_store.h"
 #include "net/http_client.h"
 
@@ -31,12 +34,22 @@ base::Result<cli::EngineAdapters> make_engine(const std::string& docker_host) {
                              std::make_unique<adapters::DockerStreams>(engine)};
 }
 
+base::Result<cli::EngineAdapters> make_process_engine(const std::string& folder) {
+  auto runtime = adapters::ProcessRuntime::open(folder);
+  if (!runtime) return base::fail(runtime.error());
+  return cli::EngineAdapters{std::move(*runtime), std::make_unique<adapters::ProcessImages>()};
+}
+
 }  // namespace
 
 cli::Composition make_composition() {
   cli::Composition composition;
   composition.open_store = open_store;
   composition.make_engine = make_engine;
+  composition.make_process_engine = make_process_engine;
+  composition.make_process_gpu_wiring = [](const std::string& cdi_dir) {
+    return std::make_unique<adapters::ProcessGpuWiring>(cdi_dir);
+  };
   composition.make_gpu_driver = [](const std::string& nvml_library) {
     return std::make_unique<adapters::NvmlDriver>(nvml_library);
   };

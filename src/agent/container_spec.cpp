@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agent/container_settings.h"
+#include "agent/host_process_rules.h"
 #include "agent/labels.h"
 
 namespace cotenant::agent {
@@ -116,7 +117,9 @@ base::Result<BuiltSpec> build_container_spec(const ContainerPlan& plan,
   spec.memory_mib = definition.memory_mib.value_or(0);
   spec.memory_reservation_mib = definition.memory_reservation_mib.value_or(0);
   spec.network_mode = plan.network_mode;
-  if (spec.network_mode == ports::NetworkMode::kBridge && !engine.has_bridge) {
+  if (!engine.has_isolation) {
+    if (base::Status fits = fit_to_host(plan, built.warnings); !fits) return fail(fits.error());
+  } else if (spec.network_mode == ports::NetworkMode::kBridge && !engine.has_bridge) {
     spec.network_mode = ports::NetworkMode::kNone;
     built.warnings.push_back(
         fmt::format("container '{}' of {}:{} asks for networkMode bridge, which this engine does "
@@ -124,8 +127,10 @@ base::Result<BuiltSpec> build_container_spec(const ContainerPlan& plan,
                     definition.name, plan.family, plan.revision));
   }
 
-  if (base::Status set = add_settings(plan, instance_id, engine.has_bridge, built); !set)
+  const bool ports_are_there = engine.has_bridge || !engine.has_isolation;
+  if (base::Status set = add_settings(plan, instance_id, ports_are_there, built); !set)
     return fail(set.error());
+  if (!engine.has_isolation) spec.network_mode = ports::NetworkMode::kHost;
   if (const auto* share = std::get_if<SharedGpu>(&definition.gpu)) add_mps(plan, *share, mps, spec);
   if (base::Status wired = wiring.wire(engine, plan.container.gpu_uuids, spec); !wired) {
     return fail(ErrorCode::kClient, wired.error().message);

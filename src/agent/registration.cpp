@@ -115,6 +115,12 @@ BuiltRegistration build_registration(const RegistrationInput& input) {
 
   registration.attributes["ecs.os-type"] = "linux";
   registration.attributes["ecs.cpu-architecture"] = input.cpu_architecture;
+  if (!input.engine.has_isolation) {
+    registration.attributes[std::string(core::kIsolationAttribute)] = core::kNoIsolation;
+    built.warnings.push_back(
+        "containers are processes of this machine: no image, no isolation, no limit of memory and "
+        "CPU; GPU memory is limited by MPS");
+  }
   add_gpus(input, built);
   return built;
 }

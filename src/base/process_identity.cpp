@@ -50,12 +50,6 @@ bool is_dead(char state) {
   return state == 'Z' || state == 'X';
 }
 
-std::string read_boot_id() {
-  std::string id = read_file("/proc/sys/kernel/random/boot_id");
-  std::erase(id, '\n');
-  return id;
-}
-
 // A handle on exactly this process: once it is open the pid cannot change its owner unnoticed.
 UniqueFd open_process(const ProcessIdentity& identity) {
   UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, identity.pid, 0)));
@@ -76,6 +70,12 @@ bool wait_for_exit(int process, std::chrono::milliseconds timeout) {
 
 }  // namespace
 
+std::string current_boot_id() {
+  std::string id = read_file("/proc/sys/kernel/random/boot_id");
+  std::erase(id, '\n');
+  return id;
+}
+
 std::optional<ProcessIdentity> identify_process(pid_t pid) {
   if (pid <= 0) return std::nullopt;
   const std::optional<Stat> before = read_stat(pid);
@@ -89,7 +89,7 @@ std::optional<ProcessIdentity> identify_process(pid_t pid) {
   if (!after || is_dead(after->state) || after->start_time_ticks != before->start_time_ticks) {
     return std::nullopt;
   }
-  return ProcessIdentity{pid, after->start_time_ticks, read_boot_id(), std::move(command)};
+  return ProcessIdentity{pid, after->start_time_ticks, current_boot_id(), std::move(command)};
 }
 
 bool is_alive(const ProcessIdentity& identity) {

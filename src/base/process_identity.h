@@ -23,6 +23,9 @@ struct ProcessIdentity {
   bool operator==(const ProcessIdentity&) const = default;
 };
 
+// Another one after each boot of the machine; empty where /proc is not mounted.
+std::string current_boot_id();
+
 // Nothing when there is no such process or it is a zombie.
 std::optional<ProcessIdentity> identify_process(pid_t pid);
 

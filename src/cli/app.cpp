@@ -82,6 +82,11 @@ void add_control_plane_options(CLI::App* verb, NodeOptions& options) {
 void add_agent_options(CLI::App* verb, NodeOptions& options) {
   verb->add_option("--simulate-gpus", options.simulate_gpus,
                    "use simulated GPUs, for example 2xL4 or 1xH100,4xA10G");
+  verb->add_option("--runtime", options.runtime,
+                   "docker: a container engine; process: none, containers are processes of this "
+                   "machine without isolation")
+      ->check(CLI::IsMember({"docker", "process"}))
+      ->capture_default_str();
   verb->add_option(
       "--docker-host", options.docker_host,
       "the container engine, for example unix:///var/run/docker.sock (or DOCKER_HOST)");

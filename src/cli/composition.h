@@ -36,6 +36,10 @@ struct Composition {
       open_store;
   // A container engine.
   std::function<base::Result<EngineAdapters>(const std::string& docker_host)> make_engine;
+  // Without one: containers are processes, remembered below `folder`.
+  std::function<base::Result<EngineAdapters>(const std::string& folder)> make_process_engine;
+  std::function<std::unique_ptr<ports::GpuWiring>(const std::string& cdi_dir)>
+      make_process_gpu_wiring;
   std::function<std::unique_ptr<ports::GpuDriver>(const std::string& nvml_library)> make_gpu_driver;
   std::function<std::unique_ptr<ports::GpuWiring>(const std::string& cdi_dir)> make_gpu_wiring;
   std::function<std::unique_ptr<ports::MpsControl>(const MpsOptions& options)> make_mps_control;

@@ -139,10 +139,11 @@ base::Status remove_at_once(ports::ContainerRuntime& runtime,
 base::Status remove_containers(const Installation& installation, const std::string& instance_id,
                                const Composition& composition) {
   const auto engine_error = [&](const base::Error& error) {
+    if (installation.runtime == kProcessRuntime) return base::fail(error);
     return base::fail(error.code, fmt::format("{} (engine {}; --docker-host names another)",
                                               error.message, installation.docker_host));
   };
-  auto engine = composition.make_engine(installation.docker_host);
+  auto engine = make_engine(installation, composition);
   if (!engine) return engine_error(engine.error());
   auto containers = engine->runtime->list(agent::kInstanceLabel, instance_id);
   if (!containers) return engine_error(containers.error());
@@ -216,6 +217,7 @@ base::Status remove_data_folder(const std::string& data_dir) {
     fs::remove(path, ignored);
     fs::remove(path + ".new", ignored);
   }
+  fs::remove(processes_path(data_dir), ignored);
   return remove_if_empty(data_dir);
 }
 

@@ -87,6 +87,10 @@ std::string agent_key_path(const std::string& data_dir) {
   return data_dir + "/agent.key";
 }
 
+std::string processes_path(const std::string& data_dir) {
+  return data_dir + "/processes";
+}
+
 std::string api_socket_path(const std::string& run_dir) {
   return run_dir + "/api.sock";
 }
@@ -106,6 +110,7 @@ base::Status make_folders(const Installation& installation) {
 base::Status write_node_file(const Installation& installation, Role role) {
   Json json = Json::object();
   json.set("runDir", installation.run_dir)
+      .set("runtime", installation.runtime)
       .set("dockerHost", installation.docker_host)
       .set("simulateGpus", installation.simulate_gpus)
       .set("nvmlLibrary", installation.nvml_library)
@@ -149,6 +154,7 @@ base::Result<std::optional<Installation>> read_node_file(const std::string& data
   Installation installation;
   installation.data_dir = data_dir;
   installation.run_dir = run_dir;
+  installation.runtime = json->string_or("runtime", "docker");
   installation.docker_host = resolve_docker_host(json->string_or("dockerHost", ""));
   installation.simulate_gpus = json->string_or("simulateGpus", "");
   installation.nvml_library = json->string_or("nvmlLibrary", "");

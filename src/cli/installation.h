@@ -4,7 +4,8 @@
 // Files: <data dir>/cotenant.db (the store), <data dir>/agent.json (the agent's identity), lock
 // files beside both, <data dir>/node-<role>.json (this), <data dir>/credentials (the API's key pairs),
 // <data dir>/agents.json (join tokens and agents' keys, as hashes), <data dir>/agent.key (this
-// agent's), <run dir>/<role>.pid, <run dir>/api.sock (the API), <run dir>/mps/, <run dir>/gpusim/.
+// agent's), <run dir>/<role>.pid, <run dir>/api.sock (the API), <run dir>/mps/, <run dir>/gpusim/,
+// <data dir>/processes/ (containers of the process runtime).
 #pragma once
 
 #include <optional>
@@ -18,10 +19,14 @@ enum class Role { kUp, kServer, kAgent };
 inline constexpr Role kRoles[] = {Role::kUp, Role::kServer, Role::kAgent};
 const char* role_name(Role role);  // "up", "server", "agent"
 
+// The runtime without a container engine; the other is "docker".
+inline constexpr const char* kProcessRuntime = "process";
+
 struct Installation {
   std::string data_dir;  // absolute, like every path here
   std::string run_dir;
-  std::string docker_host;  // never empty
+  std::string runtime = "docker";  // or kProcessRuntime
+  std::string docker_host;         // never empty
   std::string simulate_gpus;
   std::string nvml_library;
   std::string mps_control;
@@ -43,6 +48,7 @@ std::string absolute_program(const std::string& name);
 std::string credentials_path(const std::string& data_dir);
 std::string agents_path(const std::string& data_dir);
 std::string agent_key_path(const std::string& data_dir);
+std::string processes_path(const std::string& data_dir);  // of the process runtime
 std::string api_socket_path(const std::string& run_dir);
 std::string pid_file_path(const Installation& installation, Role role);
 

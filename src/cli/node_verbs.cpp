@@ -102,11 +102,13 @@ base::Result<AgentHalf> start_agent(const NodeOptions& options, const Installati
                                     const std::string& server_url, std::optional<int> api_port,
                                     const Composition& composition) {
   AgentHalf half;
-  auto engine = composition.make_engine(installation.docker_host);
+  auto engine = make_engine(installation, composition);
   if (!engine) return base::fail(engine.error());
   half.engine = std::move(*engine);
   half.driver = composition.make_gpu_driver(installation.nvml_library);
-  half.wiring = composition.make_gpu_wiring(installation.cdi_dir);
+  half.wiring = installation.runtime == kProcessRuntime
+                    ? composition.make_process_gpu_wiring(installation.cdi_dir)
+                    : composition.make_gpu_wiring(installation.cdi_dir);
   half.mps = composition.make_mps_control(mps_options(installation));
   auto sockets = net::WebSocketClient::create(options.ca_certificate);
   if (!sockets) return base::fail(sockets.error());
@@ -186,6 +188,7 @@ Installation installation_of(const NodeOptions& options) {
   installation.data_dir = absolute_path(options.data_dir);
   installation.run_dir = options.run_dir.empty() ? default_run_dir(installation.data_dir)
                                                  : absolute_path(options.run_dir);
+  installation.runtime = options.runtime;
   installation.docker_host = resolve_docker_host(options.docker_host);
   installation.simulate_gpus = options.simulate_gpus;
   installation.nvml_library = absolute_program(options.nvml_library);
@@ -200,6 +203,12 @@ base::Status check_not_elsewhere(Role role, const Installation& installation) {
   if (!recorded) {
     // A start with the same options is the remedy for a damaged record.
     base::log::warn("{}", recorded.error().message);
+  } else if (*recorded && (*recorded)->runtime != installation.runtime) {
+    return base::fail(
+        base::ErrorCode::kConflict,
+        fmt::format("--runtime {}: with this data folder cotenant {} was started with {}, and its "
+                    "containers are there; give that one, or `cotenant down` first",
+                    installation.runtime, role_name(role), (*recorded)->runtime));
   } else if (*recorded && (*recorded)->run_dir != installation.run_dir) {
     return base::fail(
         base::ErrorCode::kConflict,
@@ -279,10 +288,22 @@ void announce(const std::optional<std::string>& url, const NodeOptions& options,
   if (!installation.simulate_gpus.empty()) {
     fmt::print("  GPUs are SIMULATED ({}): no kernel really runs\n", installation.simulate_gpus);
   }
+  if (installation.runtime == kProcessRuntime) {
+    fmt::print(
+        "  containers are PROCESSES of this machine: no image, no isolation; see "
+        "docs/operations.md\n");
+  }
   std::fflush(stdout);
 }
 
 }  // namespace
+
+base::Result<EngineAdapters> make_engine(const Installation& installation,
+                                         const Composition& composition) {
+  return installation.runtime == kProcessRuntime
+             ? composition.make_process_engine(processes_path(installation.data_dir))
+             : composition.make_engine(installation.docker_host);
+}
 
 MpsOptions mps_options(const Installation& installation) {
   MpsOptions options{installation.run_dir, installation.mps_control, {}};

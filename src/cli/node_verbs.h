@@ -15,6 +15,10 @@ int node_verb(Role role, const NodeOptions& options, const Composition& composit
 // daemons, folders.
 int down_verb(const DownOptions& options, const Composition& composition);
 
+// What carries an installation's containers.
+base::Result<EngineAdapters> make_engine(const Installation& installation,
+                                         const Composition& composition);
+
 // How the MPS daemons of an installation are driven.
 MpsOptions mps_options(const Installation& installation);
 

@@ -23,9 +23,10 @@ struct NodeOptions {
   std::string server_url;  // empty: the control plane in this process
   std::string cluster = "default";
   std::string join_token_file;
-  std::string ca_certificate;  // of an https control plane; empty: the system's
-  std::string docker_host;     // empty: DOCKER_HOST, else /var/run/docker.sock
-  std::string simulate_gpus;   // empty: the machine's own
+  std::string ca_certificate;      // of an https control plane; empty: the system's
+  std::string runtime = "docker";  // or "process"
+  std::string docker_host;         // empty: DOCKER_HOST, else /var/run/docker.sock
+  std::string simulate_gpus;       // empty: the machine's own
   std::string nvml_library = "libnvidia-ml.so.1";
   std::string mps_control = "nvidia-cuda-mps-control";
   std::string cdi_dir = "/etc/cdi";

@@ -33,6 +33,9 @@ int ps_verb(const ClientOptions& options, bool all) {
     fmt::print("no tasks{} in cluster {}\n", all ? "" : " running", options.cluster);
   } else {
     fmt::print("{}", task_table(*tasks));
+    if (any_without_isolation(*client, *tasks)) {
+      fmt::print("Some of these run as plain processes of their machine: no isolation.\n");
+    }
   }
   return kExitOk;
 }

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/limits.h"
 #include "cli/table.h"
+#include "core/instance.h"
 
 namespace cotenant::cli {
 namespace {
@@ -108,6 +110,28 @@ base::Result<std::vector<Json>> wait_for_status(const ApiClient& client,
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
+}
+
+bool any_without_isolation(const ApiClient& client, const std::vector<Json>& tasks) {
+  std::set<std::string> arns;
+  for (const Json& task : tasks) {
+    if (std::string arn = task.string_or("containerInstanceArn", ""); !arn.empty())
+      arns.insert(arn);
+  }
+  auto at = arns.begin();
+  while (at != arns.end()) {
+    Json page = Json::array();
+    for (std::size_t i = 0; i < base::limits::kPageItems && at != arns.end(); ++i) page.push(*at++);
+    const auto reply = client.call("DescribeContainerInstances",
+                                   Json::object({{"containerInstances", std::move(page)}}));
+    if (!reply) return false;
+    for (const Json& instance : reply->array_or_empty("containerInstances")) {
+      for (const Json& attribute : instance.array_or_empty("attributes")) {
+        if (attribute.string_or("name", "") == core::kIsolationAttribute) return true;
+      }
+    }
+  }
+  return false;
 }
 
 std::string task_table(const std::vector<Json>& tasks) {

@@ -23,6 +23,10 @@ base::Result<std::string> match_task(const std::vector<std::string>& arns, const
 // The same among all tasks of the cluster that are known, stopped ones as well.
 base::Result<std::string> resolve_task(const ApiClient& client, const std::string& name);
 
+// Whether an instance that one of these tasks is on runs containers as plain processes. Also false when
+// it cannot be told.
+bool any_without_isolation(const ApiClient& client, const std::vector<codec::Json>& tasks);
+
 // The rows of `ps` and `run`: one for each container.
 std::string task_table(const std::vector<codec::Json>& tasks);
 

@@ -21,6 +21,10 @@ namespace cotenant::core {
 // Advertised by an agent whose GPUs can be shared (ECS: an attribute without a value).
 inline constexpr std::string_view kSharingAttribute = "ecs.capability.gpu-sharing-mps";
 
+// "none": its containers are processes of the host. Absent: they are a container engine's.
+inline constexpr std::string_view kIsolationAttribute = "cotenant.isolation";
+inline constexpr const char* kNoIsolation = "none";
+
 // Source of the spellings: ECS API reference, ContainerInstance.status.
 enum class InstanceStatus { kActive, kDraining, kInactive };
 std::string_view to_string(InstanceStatus status);

@@ -23,6 +23,8 @@ struct EngineInfo {
   bool has_bridge = false;                 // the default bridge network exists
   std::vector<std::string> cdi_spec_dirs;  // empty: the engine knows no CDI
   std::vector<std::string> runtimes;       // "runc", "nvidia", ...
+  // False: containers are processes of the host, with its files, its network and its users.
+  bool has_isolation = true;
 };
 
 struct Mount {

@@ -1,0 +1,23 @@
+// Starts the shim (shim/shim.cc) that stands behind a container of the `process` runtime. Its program
+// is part of cotenant and is run from memory (memfd_create), so that nothing has to be installed and
+// an upgrade of cotenant does not touch shims that run.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "adapters/process_record.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace cotenant::adapters {
+
+std::string_view process_shim_image();
+
+// Any thread. `lock` is the container's lock file, locked; the shim holds it from now on. Success:
+// the program was started, and its `state` is written. Errors: kClient (the program cannot be run;
+// the text says what is wrong), kIo (there is no shim).
+base::Status start_process(const ProcessConfig& config, const std::string& folder,
+                           const base::UniqueFd& lock);
+
+}  // namespace cotenant::adapters
