@@ -55,7 +55,9 @@ void AgentLogic::observe_pause(const DesiredTask& task) {
   if (task.containers.empty() || !is_pause(task.containers.front())) return;
   const DesiredContainer& pause = task.containers.front();
   const ContainerState* state = find_state(pause.id);
-  const core::ContainerObservation& held = memory_.at(pause.id).last;
+  const Memory& held = memory_.at(pause.id);
+  // Its failure ends the others at once, also before a snapshot has shown it stopped.
+  const std::string& why = held.last.reason.empty() ? held.failure : held.last.reason;
   for (const DesiredContainer& container : task.containers) {
     if (is_pause(container)) continue;
     core::ContainerObservation& seen = memory_.at(container.id).last;
@@ -63,9 +65,8 @@ void AgentLogic::observe_pause(const DesiredTask& task) {
       seen.address = state->address;
     }
     const bool never_ran = seen.status == ContainerStatus::kStopped && !seen.exit_code;
-    if (never_ran && seen.reason.empty() && !held.reason.empty()) {
-      seen.reason =
-          "ResourceInitializationError: the task's own network or processes: " + held.reason;
+    if (never_ran && seen.reason.empty() && !why.empty()) {
+      seen.reason = "ResourceInitializationError: the task's own network or processes: " + why;
       seen.reason.resize(std::min(seen.reason.size(), base::limits::kReasonChars));
     }
   }

@@ -18,6 +18,7 @@ import {fromIni} from '@aws-sdk/credential-provider-ini';
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const BUILD_DIR = path.resolve(process.env.COTENANT_BUILD_DIR ?? path.join(ROOT, 'build'));
 export const BINARY = path.join(BUILD_DIR, 'cotenant');
+export const WORKER = path.join(BUILD_DIR, 'examples/gpu-worker/gpu-worker');
 const POLL_MS = 100;
 
 export const IMAGE = 'cotenant/gpu-worker:latest';
@@ -249,10 +250,11 @@ export class Cotenant {
   // until: the test context at whose end it is torn down; default: at the end of the file.
   // split: `server` and `agent` as two processes instead of `up`.
   // agentArgs: more options of whoever is the agent. dockerHost: where it finds the engine; default:
-  // where the tests find it.
-  static async start({until, split = false, gpus = ALL_GPUS, agentArgs = [], dockerHost} = {}) {
+  // where the tests find it. engine: default: the tests' own, started when it is first needed.
+  static async start({until, split = false, gpus = ALL_GPUS, agentArgs = [], dockerHost,
+                       engine = Engine.get()} = {}) {
     if (!fs.existsSync(BINARY)) throw new Error(`${BINARY} is absent; run: make build`);
-    const cotenant = new Cotenant(Engine.get(), await freePort(), split, gpus, agentArgs, dockerHost);
+    const cotenant = new Cotenant(engine, await freePort(), split, gpus, agentArgs, dockerHost);
     const destroy = once(() => cotenant.#destroy());
     teardowns.push(destroy);
     until?.after(destroy);

@@ -155,6 +155,30 @@ TEST(PauseContainerTest, ItsFailureIsTold) {
             "CannotCreateContainerError: no bridge");
 }
 
+TEST(PauseContainerTest, ItsFailureIsToldWithTheEndThatItBrings) {
+  PauseBench bench;
+  bench.logic.desire_all({own_network()});
+  bench.logic.observe(bench.logic.begin_snapshot(), bench.world.snapshot());
+  // Its image is there first; the others wait for theirs when its creation fails.
+  for (const Action& action : bench.logic.step(bench.world.now_ms)) {
+    const auto* pull = std::get_if<PullImage>(&action.what);
+    if (pull == nullptr || pull->image != pause_image_name()) continue;
+    bench.logic.finish({action.id, {}}, bench.world.now_ms);
+  }
+  bench.logic.observe(bench.logic.begin_snapshot(), bench.world.snapshot());
+  for (const Action& action : bench.logic.step(bench.world.now_ms)) {
+    ASSERT_TRUE(std::holds_alternative<CreateContainer>(action.what));
+    bench.logic.finish({action.id, base::fail(base::ErrorCode::kClient, "no bridge")},
+                       bench.world.now_ms);
+  }
+  bench.logic.step(bench.world.now_ms);  // before the next snapshot
+  ASSERT_EQ(bench.seen().size(), 2U);
+  for (const core::ContainerObservation& container : bench.seen()) {
+    ASSERT_EQ(container.status, ContainerStatus::kStopped);
+    EXPECT_NE(container.reason.find("no bridge"), std::string::npos) << container.reason;
+  }
+}
+
 TEST(PauseContainerTest, TheImageIsATarOfOneProgram) {
   const std::string tar = pause_image_tar();
   EXPECT_EQ(tar.size() % 512, 0U);

@@ -100,6 +100,15 @@ TEST(RegistrationTest, WithoutADriverThereAreNoGpusAndAWarning) {
   EXPECT_EQ(built.warnings[0], "no GPUs are registered: no libnvidia-ml.so.1");
 }
 
+TEST(RegistrationTest, AnInstanceWithoutIsolationSaysSo) {
+  RegistrationInput from = input({{gpu()}});
+  from.engine.has_isolation = false;
+  const BuiltRegistration built = build_registration(from);
+  EXPECT_EQ(built.registration.attributes.at(std::string(core::kIsolationAttribute)), "none");
+  ASSERT_EQ(built.warnings.size(), 1u);
+  EXPECT_NE(built.warnings[0].find("no isolation"), std::string::npos);
+}
+
 TEST(RegistrationTest, ClientSlots) {
   struct Row {
     int major;
