@@ -11,6 +11,7 @@
 #include "adapters/process_gpu_wiring.h"
 #include "adapters/process_images.h"
 #include "adapters/process_runtime.h"
+#include "adapters/process_streams.h"
 #include "adapters/sqlite_store.h"
 #include "net/http_client.h"
 
@@ -37,7 +38,8 @@ base::Result<cli::EngineAdapters> make_engine(const std::string& docker_host) {
 base::Result<cli::EngineAdapters> make_process_engine(const std::string& folder) {
   auto runtime = adapters::ProcessRuntime::open(folder);
   if (!runtime) return base::fail(runtime.error());
-  return cli::EngineAdapters{std::move(*runtime), std::make_unique<adapters::ProcessImages>()};
+  return cli::EngineAdapters{std::move(*runtime), std::make_unique<adapters::ProcessImages>(),
+                             std::make_unique<adapters::ProcessStreams>(folder)};
 }
 
 }  // namespace

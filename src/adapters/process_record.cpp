@@ -81,6 +81,12 @@ std::optional<std::int64_t> number_in(const std::map<std::string, std::string>& 
 
 }  // namespace
 
+bool is_process_id(std::string_view name) {
+  constexpr std::size_t kIdChars = 64;
+  return name.size() == kIdChars &&
+         name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 std::string encode_process_config(const ProcessConfig& config) {
   Json labels = Json::object();
   for (const auto& [name, value] : config.labels) labels.set(name, value);

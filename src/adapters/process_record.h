@@ -65,6 +65,9 @@ struct ProcessExitRecord {
   base::TimeMs finished_at_ms = 0;
 };
 
+// Docker's form: 64 hex digits. Nothing else is a container's folder.
+bool is_process_id(std::string_view name);
+
 // Nothing where there is no such file, or it makes no sense.
 std::optional<ProcessStateRecord> read_process_state(const std::string& folder);
 std::optional<ProcessExitRecord> read_process_exit(const std::string& folder);

@@ -43,7 +43,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::size_t kIdChars = 64;  // as Docker's
 // From SIGKILL to the end; longer means that the kernel does not let it go (a hanging driver).
 constexpr seconds kKillLimit{30};
 constexpr int kKilled = 128 + SIGKILL;
@@ -55,13 +54,8 @@ constexpr const char* kGonePrefix = ".gone-";
 std::string new_process_id() {
   base::Prng prng(base::random_seed());
   std::string id;
-  while (id.size() < kIdChars) id += fmt::format("{:016x}", prng.next());
+  while (!is_process_id(id)) id += fmt::format("{:016x}", prng.next());
   return id;
-}
-
-bool is_process_id(std::string_view name) {
-  return name.size() == kIdChars &&
-         name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 base::Error no_such_process(const std::string& id) {

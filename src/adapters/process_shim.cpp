@@ -82,9 +82,12 @@ std::vector<std::string> shim_arguments(const ProcessConfig& config, const std::
   for (const ProcessLimit& limit : config.limits) {
     words.push_back(fmt::format("limit={}:{}:{}", limit.resource, limit.soft, limit.hard));
   }
-  words.emplace_back("--");
-  words.insert(words.end(), config.program.begin(), config.program.end());
   return words;
+}
+
+void add_program(std::vector<std::string>& words, const std::vector<std::string>& program) {
+  words.emplace_back("--");
+  words.insert(words.end(), program.begin(), program.end());
 }
 
 std::vector<char*> word_pointers(std::vector<std::string>& words) {
@@ -94,16 +97,31 @@ std::vector<char*> word_pointers(std::vector<std::string>& words) {
   return result;
 }
 
-int spawn_shim(const ProcessConfig& config, const std::string& folder, int status, int lock,
-               int image, pid_t& pid) {
+// What the shim gets: its descriptors by the numbers that it expects them under.
+struct ShimDescriptors {
+  std::array<int, 3> streams{-1, -1, -1};  // -1: /dev/null
+  int status = -1;
+  int lock = -1;  // -1: none
+  int image = -1;
+};
+
+// errno's kind of number; 0: it runs.
+int spawn_shim(std::vector<std::string> arguments, const ProcessConfig& config,
+               const ShimDescriptors& descriptors, pid_t& pid) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, 0, 1);
-  ::posix_spawn_file_actions_adddup2(&actions, 0, 2);
-  ::posix_spawn_file_actions_adddup2(&actions, status, kShimStatus);
-  ::posix_spawn_file_actions_adddup2(&actions, lock, kShimLock);
-  ::posix_spawn_file_actions_adddup2(&actions, image, kShimImage);
+  for (int stream = 0; stream < 3; ++stream) {
+    if (descriptors.streams[stream] < 0) {
+      ::posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", O_RDWR, 0);
+    } else {
+      ::posix_spawn_file_actions_adddup2(&actions, descriptors.streams[stream], stream);
+    }
+  }
+  ::posix_spawn_file_actions_adddup2(&actions, descriptors.status, kShimStatus);
+  if (descriptors.lock >= 0) {
+    ::posix_spawn_file_actions_adddup2(&actions, descriptors.lock, kShimLock);
+  }
+  ::posix_spawn_file_actions_adddup2(&actions, descriptors.image, kShimImage);
   ::posix_spawn_file_actions_addchdir_np(&actions, "/");
   ::posix_spawn_file_actions_addclosefrom_np(&actions, kShimImage + 1);
   posix_spawnattr_t attributes;
@@ -118,7 +136,6 @@ int spawn_shim(const ProcessConfig& config, const std::string& folder, int statu
       &attributes,
       static_cast<short>(POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
 
-  std::vector<std::string> arguments = shim_arguments(config, folder);
   std::vector<std::string> environment;
   for (const ports::EnvironmentVariable& variable : config.environment) {
     environment.push_back(variable.name + "=" + variable.value);
@@ -130,6 +147,12 @@ int spawn_shim(const ProcessConfig& config, const std::string& folder, int statu
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   return error;
+}
+
+base::Error spawn_error(int error) {
+  // Too much for one exec is the definition's fault.
+  if (error != E2BIG) return shim_io_error("the shim cannot be started", error);
+  return {ErrorCode::kClient, "command and environment together are too long for this system"};
 }
 
 // What the shim says, to the end of the pipe; nothing when it says nothing in time.
@@ -151,37 +174,66 @@ std::string hear(int fd) {
   }
 }
 
-}  // namespace
-
-Status start_process(const ProcessConfig& config, const std::string& folder, const UniqueFd& lock) {
+// Starts the shim; its end of the returned pipe is closed here.
+Result<UniqueFd> launch_shim(std::vector<std::string> arguments, const ProcessConfig& config,
+                             const std::array<int, 3>& streams, int lock, pid_t& pid) {
   const Result<UniqueFd>& image = shim_file();
   if (!image) return fail(image.error());
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail(shim_io_error("pipe", errno));
-  const UniqueFd words(ends[0]);
-  UniqueFd status(ends[1]);
-  UniqueFd status_copy = out_of_the_way(status.get());
-  const UniqueFd lock_copy = out_of_the_way(lock.get());
+  UniqueFd words(ends[0]);
+  const UniqueFd status(ends[1]);
+  const UniqueFd status_copy = out_of_the_way(status.get());
   const UniqueFd image_copy = out_of_the_way(image->get());
-  if (!status_copy || !lock_copy || !image_copy) return fail(shim_io_error("descriptors", errno));
-
-  pid_t pid = 0;
-  const int error =
-      spawn_shim(config, folder, status_copy.get(), lock_copy.get(), image_copy.get(), pid);
-  // Too much for one exec is the definition's fault.
-  if (error == E2BIG) {
-    return fail(ErrorCode::kClient,
-                "command and environment together are too long for this system");
+  UniqueFd lock_copy;
+  if (lock >= 0) lock_copy = out_of_the_way(lock);
+  std::array<UniqueFd, 3> stream_copies;
+  ShimDescriptors descriptors;
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    if (streams[i] < 0) continue;
+    stream_copies[i] = out_of_the_way(streams[i]);
+    descriptors.streams[i] = stream_copies[i].get();
   }
-  if (error != 0) return fail(shim_io_error("the shim cannot be started", error));
-  status.reset();
-  status_copy.reset();
+  descriptors.status = status_copy.get();
+  descriptors.lock = lock_copy.get();
+  descriptors.image = image_copy.get();
+  if (!status_copy || !image_copy) return fail(shim_io_error("descriptors", errno));
+  const int error = spawn_shim(std::move(arguments), config, descriptors, pid);
+  if (error != 0) return fail(spawn_error(error));
+  return words;
+}
+
+}  // namespace
+
+Status start_process(const ProcessConfig& config, const std::string& folder, const UniqueFd& lock) {
+  std::vector<std::string> arguments = shim_arguments(config, folder);
+  add_program(arguments, config.program);
+  pid_t pid = 0;
+  const Result<UniqueFd> words =
+      launch_shim(std::move(arguments), config, {-1, -1, -1}, lock.get(), pid);
+  if (!words) return fail(words.error());
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
-  const std::string said = hear(words.get());
+  const std::string said = hear(words->get());
   if (said == "ok") return {};
   if (said.empty()) {
     return fail(ErrorCode::kIo, "process runtime: the shim ended, or hangs, without a word");
+  }
+  return fail(ErrorCode::kClient, said);
+}
+
+Result<pid_t> start_exec(const ProcessConfig& config, const std::string& folder,
+                         const std::vector<std::string>& command, bool is_terminal,
+                         const std::array<int, 3>& streams) {
+  std::vector<std::string> arguments = shim_arguments(config, folder);
+  arguments.emplace_back(is_terminal ? "exec=terminal" : "exec=pipes");
+  add_program(arguments, command);
+  pid_t pid = 0;
+  const Result<UniqueFd> words = launch_shim(std::move(arguments), config, streams, -1, pid);
+  if (!words) return fail(words.error());
+  const std::string said = hear(words->get());
+  if (said.empty()) return pid;  // its end was closed by exec
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
   return fail(ErrorCode::kClient, said);
 }

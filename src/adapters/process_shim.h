@@ -3,8 +3,10 @@
 // an upgrade of cotenant does not touch shims that run.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "adapters/process_record.h"
 #include "base/result.h"
@@ -19,5 +21,12 @@ std::string_view process_shim_image();
 // the text says what is wrong), kIo (there is no shim).
 base::Status start_process(const ProcessConfig& config, const std::string& folder,
                            const base::UniqueFd& lock);
+
+// Any thread. A program beside the container's, in its environment and folder, as its user: a child of
+// ours, which leads a process group and a session. `streams`: its standard input, output and error;
+// `is_terminal`: they are one. Errors: as of start_process().
+base::Result<pid_t> start_exec(const ProcessConfig& config, const std::string& folder,
+                               const std::vector<std::string>& command, bool is_terminal,
+                               const std::array<int, 3>& streams);
 
 }  // namespace cotenant::adapters

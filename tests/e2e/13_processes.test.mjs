@@ -68,7 +68,7 @@ test('sharing processes meet their limits, and stop as containers do', async (t)
   assert.ok(Number(refusedAt) > 1024 && Number(refusedAt) <= 4000, refusedAt);
   await waitForLog(cotenant, quiet, / holds 6000 MiB /);
 
-  const ps = run(BINARY, ['ps', '--endpoint', cotenant.endpoint, '--data-dir', cotenant.dataDir]).stdout;
+  const ps = cotenant.cli(['ps']).stdout;
   assert.match(ps, /plain processes of their machine: no isolation/);
 
   for (const arn of [grow, calm]) {
@@ -95,6 +95,10 @@ test('a process without a GPU sees none, and has its ports and its environment',
   const id = only(await cotenant.runtimeIds(arn));
   await waitForLog(cotenant, id, /GREETING=hello you/);
   await waitForLog(cotenant, id, /CUDA_VISIBLE_DEVICES=-1/);
+  assert.match(cotenant.cli(['logs', arn]).stdout, /^GREETING=hello you$/m);
+  const beside = cotenant.cli(['exec', arn, 'sh', '-c', 'echo "$GREETING"; exit 4'], {mayFail: true});
+  assert.equal(beside.stdout, 'hello you\n');
+  assert.equal(beside.status, 4);
   assert.doesNotMatch(logOf(cotenant, id), /GPUSIM_DIR|AWS_|CUDA_MPS/);
   assert.equal((await cotenant.stopAndWait(arn)).containers[0].exitCode, 0);
 });

@@ -41,6 +41,9 @@ bool parse_word(const char* name, char* value, Options* options) {
     options->log_files = static_cast<int>(strtol(value, nullptr, 10));
   } else if (strcmp(name, "stdin") == 0) {
     options->keep_stdin = strcmp(value, "keep") == 0;
+  } else if (strcmp(name, "exec") == 0) {
+    options->exec_only = true;
+    options->has_terminal = strcmp(value, "terminal") == 0;
   } else if (strcmp(name, "uid") == 0) {
     options->change_user = true;
     options->uid = static_cast<uid_t>(strtoul(value, nullptr, 10));

@@ -22,6 +22,8 @@ struct Options {
   long log_bytes = 10L * 1024 * 1024;  // of one file
   int log_files = 3;
   bool keep_stdin = false;
+  bool exec_only = false;     // become the program, with the streams that there are; no supervision
+  bool has_terminal = false;  // with exec_only: the streams are a terminal
   bool change_user = false;
   uid_t uid = 0;
   gid_t gid = 0;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -47,9 +48,8 @@ void reset_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-[[noreturn]] void become(const Options& options, int input, int output, int error, int report,
-                         pid_t shim) {
-  setsid();
+// shim: whose end is to be the program's; 0: nobody's.
+[[noreturn]] void become(const Options& options, int report, pid_t shim) {
   for (int i = 0; i < options.limit_count; ++i) {
     if (setrlimit(static_cast<__rlimit_resource_t>(options.limits[i].resource),
                   &options.limits[i].value) != 0) {
@@ -59,13 +59,10 @@ void reset_signals() {
   change_user(options, report);
   // After the change of user, which would undo it. The program does not outlive its shim: nobody
   // would know of it any more.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != shim) _exit(127);
+  if (shim != 0) prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (shim != 0 && getppid() != shim) _exit(127);
   if (chdir(options.working_directory) != 0) {
     give_up(report, "workingDirectory", options.working_directory);
-  }
-  if (dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(error, 2) < 0) {
-    give_up(report, "standard streams", "");
   }
   umask(022);
   reset_signals();
@@ -73,7 +70,21 @@ void reset_signals() {
   give_up(report, "program", options.program[0]);
 }
 
+[[noreturn]] void become_child(const Options& options, int input, int output, int error, int report,
+                               pid_t shim) {
+  setsid();
+  if (dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(error, 2) < 0) {
+    give_up(report, "standard streams", "");
+  }
+  become(options, report, shim);
+}
+
 }  // namespace
+
+void become_program(const Options& options, int report) {
+  if (options.has_terminal && ioctl(0, TIOCSCTTY, 0) != 0) give_up(report, "terminal", "");
+  become(options, report, 0);
+}
 
 void start_program(const Options& options, Started* started) {
   int input[2] = {-1, -1};
@@ -92,7 +103,7 @@ void start_program(const Options& options, Started* started) {
   }
   const pid_t self = getpid();
   const pid_t child = fork();
-  if (child == 0) become(options, input[0], output[1], error[1], report[1], self);
+  if (child == 0) become_child(options, input[0], output[1], error[1], report[1], self);
   for (const int end : {input[0], output[1], error[1], report[1]}) close(end);
   if (child < 0) {
     snprintf(started->error, sizeof started->error, "fork: %s", strerror(errno));

@@ -14,6 +14,10 @@ struct Started {
   char error[512] = "";      // why it does not run; then there is no process
 };
 
+// This process becomes the program, with its standard streams as they are. Returns never: what is wrong
+// goes to `report`.
+[[noreturn]] void become_program(const Options& options, int report);
+
 void start_program(const Options& options, Started* started);
 
 }  // namespace shim

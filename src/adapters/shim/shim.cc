@@ -8,6 +8,7 @@
 //   0, 1, 2  /dev/null
 //   3        a pipe: "ok", or why the program does not run
 //   4        the container's lock file, locked; that it is locked means that this runs
+// With the word "exec" it is no supervisor but becomes the program, with the streams that it was given.
 // Signals: SIGTERM: the program's group is to end; SIGUSR1: all of it is killed.
 #include <errno.h>
 #include <fcntl.h>
@@ -187,6 +188,7 @@ int shim_main(int argc, char** argv) {
     say("the shim does not understand its command line");
     return 2;
   }
+  if (options.exec_only) become_program(options, kStatusPipe);
   // The agent waits for this process only; its child is init's.
   const pid_t child = fork();
   if (child < 0) {
