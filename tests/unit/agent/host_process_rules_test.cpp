@@ -23,6 +23,14 @@ ContainerPlan process_plan() {
   return plan;
 }
 
+core::Volume volume(core::Volume::Kind kind, std::string host_path) {
+  core::Volume made;
+  made.name = "v";
+  made.kind = kind;
+  made.host_path = std::move(host_path);
+  return made;
+}
+
 struct HostRow {
   const char* member;
   std::function<void(ContainerPlan&)> change;
@@ -56,21 +64,21 @@ TEST(HostProcessRulesTest, WhatWouldChangeTheProgramsMeaningIsRefused) {
        }},
       {"linuxParameters.tmpfs",
        [](auto& p) {
-         p.container.definition.host.tmpfs = {{"/t", 1}};
+         p.container.definition.host.tmpfs = {{"/t", 1, {}}};
        }},
       {"linuxParameters.devices",
        [](auto& p) {
-         p.container.definition.host.devices = {{"/dev/a", "/dev/b"}};
+         p.container.definition.host.devices = {{"/dev/a", "/dev/b", {}}};
        }},
       {"healthCheck", [](auto& p) { p.container.definition.life.health_check.emplace(); }},
       {"mountPoints",
        [](auto& p) {
-         p.settings.volumes = {{"v"}};
+         p.settings.volumes = {volume(core::Volume::Kind::kTask, "")};
          p.container.definition.host.mount_points = {{"v", "/v"}};
        }},
       {"mountPoints",
        [](auto& p) {
-         p.settings.volumes = {{"v", core::Volume::Kind::kHostPath, "/srv"}};
+         p.settings.volumes = {volume(core::Volume::Kind::kHostPath, "/srv")};
          p.container.definition.host.mount_points = {{"v", "/v"}};
        }},
       {"entryPoint, command", [](auto& p) { p.container.definition.command.clear(); }},
@@ -109,7 +117,7 @@ TEST(HostProcessRulesTest, WhatOnlyIsolatesIsLetGoWithAWarning) {
        }},
       {"mountPoints.readOnly",
        [](auto& p) {
-         p.settings.volumes = {{"v", core::Volume::Kind::kHostPath, "/srv"}};
+         p.settings.volumes = {volume(core::Volume::Kind::kHostPath, "/srv")};
          p.container.definition.host.mount_points = {{"v", "/srv", true}};
        }},
   };
@@ -131,7 +139,7 @@ TEST(HostProcessRulesTest, AnOrdinaryContainerIsLeftAsItIs) {
   definition.ports = {{8080, 8080}};
   definition.host.user = "1000";
   definition.host.ulimits = {{"nofile", 1, 2}};
-  plan.settings.volumes = {{"v", core::Volume::Kind::kHostPath, "/srv"}};
+  plan.settings.volumes = {volume(core::Volume::Kind::kHostPath, "/srv")};
   definition.host.mount_points = {{"v", "/srv"}};
   std::vector<std::string> warnings;
   ASSERT_TRUE(fit_to_host(plan, warnings));
