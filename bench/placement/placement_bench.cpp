@@ -1,158 +1,88 @@
 // How fast and how large placement is: clusters of 1,000 to 100,000 nodes with 8 GPUs, 85 % full, requests
-// in the mix of the openb trace. A decision is the whole of it: CPU, memory, attributes, GPU, and the
-// reservation in the ledger and the index. Every ratio is of one run on one thread.
+// in the mix of the openb trace (bench_cluster.h says what nodes). A decision is the whole of it: CPU,
+// memory, attributes, GPU, and the reservation in the ledger and the index; ports, constraints,
+// strategies, what-if and explanations are switched on in turn. One thread; ratios are of one run.
 //
-//   placement_bench [NODES...]     default: 1000 10000 100000
-#include <fmt/format.h>
-
+//   placement_bench [NODES...]     default: 1000 10000 100000, and 1213 for balanced
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
+#include <functional>
+#include <map>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
+#include <set>
 
-#include "base/prng.h"
-#include "core/balanced_policy.h"
+#include "balanced_scan.h"
+#include "bench_cluster.h"
 #include "core/placement_ranking.h"
 #include "core/policy_engine.h"
-#include "core/tight_policy.h"
-#include "replay/openb_trace.h"
+#include "core/query.h"
+#include "core/what_if.h"
 
 namespace {
 
 using namespace cotenant;
+using bench::Cluster;
+using bench::kGpuMib;
+using bench::kGpus;
 using core::Fleet;
 using core::NodeSlot;
 using core::PlacementChoice;
 using core::PlacementQuery;
 using Clock = std::chrono::steady_clock;
+using Choose = std::function<std::optional<PlacementChoice>(const PlacementQuery&)>;
 
-constexpr std::int64_t kGpuMib = 20000;
-constexpr int kGpus = 8;
-constexpr double kFull = 0.85;
+constexpr int kBatch = 1000;
 
 double ns_since(Clock::time_point from) {
   return std::chrono::duration<double, std::nano>(Clock::now() - from).count();
 }
 
-std::vector<PlacementQuery> trace_mix() {
-  const std::string folder = COTENANT_OPENB;
-  const auto trace = replay::read_trace(folder + "/openb_node_list_gpu_node.csv.xz",
-                                        folder + "/openb_pod_list_default.csv.xz");
-  if (!trace) {
-    fmt::print(stderr, "{}\n", trace.error().message);
-    std::exit(1);
-  }
-  std::vector<PlacementQuery> mix;
-  for (const replay::TracePod& pod : trace->pods) {
-    PlacementQuery query;
-    query.need.cpu_units = pod.cpu_milli * 1024 / 1000;
-    query.need.memory_mib = pod.memory_mib;
-    if (pod.is_share()) {
-      query.need.gpu.shared_memory_mib = pod.gpu_milli * kGpuMib / 1000;
-      query.need.gpu.shared_containers = 1;
-    } else {
-      query.need.gpu.whole_count = pod.gpus;
-    }
-    mix.push_back(std::move(query));
-  }
-  return mix;
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
 
-// A cluster and its running tasks.
-class Cluster {
- public:
-  Cluster(int nodes, const std::vector<PlacementQuery>& mix) : mix_(mix) {
-    core::NodeImage image;
-    image.cpu_total = image.cpu_free = std::int64_t{96} * 1024;
-    image.memory_total_mib = image.memory_free_mib = std::int64_t{512} * 1024;
-    image.model = "G2";
-    core::FleetGpu gpu;
-    gpu.total_mib = gpu.left_mib = kGpuMib;
-    gpu.client_slots = 48;
-    image.gpus.assign(kGpus, gpu);
-    for (int i = 0; i < nodes; ++i) fleet.add(image);
-    const double target = kFull * nodes * kGpus * kGpuMib;
-    for (int failures = 0; used_mib_ < target && failures < 1000;) {
-      const PlacementQuery& query = draw();
-      const auto choice = core::choose_tight(fleet, query);
-      failures = choice ? 0 : failures + 1;
-      if (choice) take(*choice, query);
-    }
-  }
+void header() {
+  fmt::print("{:>7} {:<42} {:>10} {:>12}  {}\n", "nodes", "what", "ns each", "per second", "");
+}
 
-  const PlacementQuery& draw() { return mix_[prng.next() % mix_.size()]; }
-  void take(const PlacementChoice& choice, const PlacementQuery& query) {
-    fleet.take(choice.slot, choice.gpus, query.need);
-    held_.push_back({choice, &query});
-    used_mib_ += mib(query);
-  }
-  void release_one() {
-    std::swap(held_[prng.next() % held_.size()], held_.back());
-    const Held& held = held_.back();
-    fleet.give_back(held.choice.slot, held.choice.gpus, held.query->need);
-    used_mib_ -= mib(*held.query);
-    held_.pop_back();
-  }
-  double full() const {
-    return static_cast<double>(used_mib_) / (static_cast<double>(fleet.total_gpus()) * kGpuMib);
-  }
-  std::size_t tasks() const { return held_.size(); }
+void row(int nodes, const std::string& what, double ns, const std::string& note = {}) {
+  fmt::print("{:>7} {:<42} {:>10.0f} {:>12.0f}  {}\n", nodes, what, ns, 1e9 / ns, note);
+  std::fflush(stdout);
+}
 
-  Fleet fleet;
-  base::Prng prng{1};
-
- private:
-  struct Held {
-    PlacementChoice choice;
-    const PlacementQuery* query;
-  };
-  static std::int64_t mib(const PlacementQuery& query) {
-    return query.need.gpu.shared_memory_mib + query.need.gpu.whole_count * kGpuMib;
-  }
-  const std::vector<PlacementQuery>& mix_;
-  std::vector<Held> held_;
-  std::int64_t used_mib_ = 0;
-};
-
-struct Timing {
-  double mean_ns = 0;
-  double p99_ns = 0;
-  double max_ns = 0;
-  int placed = 0;
-};
-
-// Rounds of: release some tasks (not timed), draw as many requests, decide and reserve each (timed).
-template <class Choose>
-Timing time_places(Cluster& cluster, int rounds, int batch, bool each, Choose&& choose) {
-  Timing timing;
-  std::vector<double> single;
-  double total = 0;
+// Rounds of: release as many tasks as will come (not timed), decide and reserve each. The median round
+// counts, so that what else the machine does meanwhile does not.
+template <class Decide>
+double time_places(Cluster& cluster, int rounds, int batch, Decide&& decide) {
+  std::vector<double> each;
   for (int round = 0; round < rounds; ++round) {
     for (int i = 0; i < batch; ++i) cluster.release_one();
-    std::vector<const PlacementQuery*> queries;
-    for (int i = 0; i < batch; ++i) queries.push_back(&cluster.draw());
+    std::vector<std::size_t> pods;
+    for (int i = 0; i < batch; ++i) pods.push_back(cluster.draw());
     const auto start = Clock::now();
-    for (const PlacementQuery* query : queries) {
-      const auto from = each ? Clock::now() : start;
-      const std::optional<PlacementChoice> choice = choose(*query);
-      if (choice) {
-        cluster.take(*choice, *query);
-        ++timing.placed;
-      }
-      if (each) single.push_back(ns_since(from));
+    for (const std::size_t pod : pods) {
+      if (const auto choice = decide(cluster.query(pod))) cluster.take(*choice, pod);
     }
-    total += ns_since(start);
+    each.push_back(ns_since(start) / batch);
   }
-  timing.mean_ns = total / (static_cast<double>(rounds) * batch);
-  if (!single.empty()) {
-    std::sort(single.begin(), single.end());
-    timing.p99_ns = single[single.size() * 99 / 100];
-    timing.max_ns = single.back();
+  return median(std::move(each));
+}
+
+double time_pairs(Cluster& cluster, int rounds) {
+  std::vector<double> each;
+  for (int round = 0; round < rounds; ++round) {
+    const auto start = Clock::now();
+    for (int i = 0; i < kBatch; ++i) {
+      cluster.release_one();
+      const std::size_t pod = cluster.draw();
+      if (const auto choice = core::choose_tight(cluster.fleet, cluster.query(pod))) {
+        cluster.take(*choice, pod);
+      }
+    }
+    each.push_back(ns_since(start) / kBatch);
   }
-  return timing;
+  return median(std::move(each));
 }
 
 // The plain scan that the index replaces: every node, its tightest GPU that fits.
@@ -163,9 +93,11 @@ std::optional<PlacementChoice> scan_tight(const Fleet& fleet, const PlacementQue
     if (!core::node_admits(fleet, slot, query) || !fleet.gpus_fit(slot, query.need.gpu)) continue;
     const core::GpuSet gpus = core::tight_gpus(fleet, slot, query.need.gpu);
     const core::FleetNode& node = fleet.node(slot);
-    const std::int64_t rank = query.need.gpu.is_shared()  ? fleet.gpu(slot, gpus.lowest()).left_mib
-                              : query.need.gpu.is_whole() ? node.whole_gpus
-                                                          : node.usable_mib;
+    std::int64_t rank = query.need.gpu.is_whole() ? node.whole_gpus : node.usable_mib;
+    if (query.need.gpu.is_shared()) {
+      const core::FleetGpu& gpu = fleet.gpu(slot, gpus.lowest());
+      rank = 2 * std::int64_t{gpu.left_mib} + (gpu.is_idle() ? 1 : 0);
+    }
     if (rank >= least) continue;
     least = rank;
     best = PlacementChoice{slot, gpus};
@@ -173,88 +105,245 @@ std::optional<PlacementChoice> scan_tight(const Fleet& fleet, const PlacementQue
   return best;
 }
 
-void row(int nodes, const char* what, const Timing& timing, const std::string& note = {}) {
-  const auto micro = [](double ns) {
-    return ns > 0 ? fmt::format("{:.2f}", ns / 1000) : std::string("-");
-  };
-  fmt::print("{:>7} {:<34} {:>10.0f} {:>12.0f} {:>10} {:>10}  {}\n", nodes, what, timing.mean_ns,
-             1e9 / timing.mean_ns, micro(timing.p99_ns), micro(timing.max_ns), note);
-}
+// What instances say of themselves: one of four zones each.
+class Zones {
+ public:
+  Zones() {
+    for (const char* zone : {"a", "b", "c", "d"}) attributes_.push_back({{"zone", zone}});
+  }
+  static std::size_t of(NodeSlot slot) { return slot % 4; }
+  core::QueryFacts facts(NodeSlot slot) const {
+    core::QueryFacts facts;
+    facts.attributes = &attributes_[of(slot)];
+    facts.agent_connected = true;
+    return facts;
+  }
 
-struct Growth {
-  double tight_ns = 0;
-  double balanced_ns = 0;
+ private:
+  std::vector<std::map<std::string, std::string>> attributes_;
 };
 
-Growth measure(int nodes, const std::vector<PlacementQuery>& mix) {
-  Growth growth;
-  Cluster cluster(nodes, mix);
-  Fleet& fleet = cluster.fleet;
+double measure_tight(int nodes, const bench::Mix& mix) {
+  Cluster cluster(nodes, mix, mix.node_cpu_milli, mix.node_memory_mib);
+  const Fleet& fleet = cluster.fleet;
   const auto tight = [&](const PlacementQuery& query) { return core::choose_tight(fleet, query); };
-  time_places(cluster, 5, 1000, false, tight);
-  const Timing indexed = time_places(cluster, 50, 1000, false, tight);
-  growth.tight_ns = indexed.mean_ns;
-  row(nodes, "tight", indexed,
-      fmt::format("{:.0f} % full, {} tasks", 100 * cluster.full(), cluster.tasks()));
+  const std::string state =
+      fmt::format("{:.0f} % of the GPUs full, {:.0f} % of the CPU, {} tasks", 100 * cluster.full(),
+                  100 * cluster.cpu_used(), cluster.tasks());
+  time_places(cluster, 5, kBatch, tight);
+  const double placed = time_places(cluster, 41, kBatch, tight);
+  row(nodes, "tight", placed, state);
+  row(nodes, "tight, release and place", time_pairs(cluster, 41));
+  const int scans = std::clamp(2000000 / nodes, 20, 1000);
+  const double scan = time_places(
+      cluster, 5, scans, [&](const PlacementQuery& query) { return scan_tight(fleet, query); });
+  row(nodes, "tight by a scan", scan, fmt::format("the index is {:.0f} x as fast", scan / placed));
 
-  const auto pair_start = Clock::now();
-  constexpr int kPairs = 50000;
-  for (int i = 0; i < kPairs; ++i) {
-    cluster.release_one();
-    const PlacementQuery& query = cluster.draw();
-    if (const auto choice = core::choose_tight(fleet, query)) cluster.take(*choice, query);
-  }
-  Timing pair;
-  pair.mean_ns = ns_since(pair_start) / kPairs;
-  row(nodes, "tight, release and place", pair);
-
-  const int scans = std::max(10, 2000000 / nodes / 10);
-  const Timing scan = time_places(cluster, 1, scans, false, [&](const PlacementQuery& query) {
-    return scan_tight(fleet, query);
-  });
-  row(nodes, "tight by a scan", scan,
-      fmt::format("index {:.0f} x", scan.mean_ns / indexed.mean_ns));
+  // One thing more in turn.
+  const Zones zones;
+  const core::Query in_zone = *core::Query::parse("attribute:zone in [b, c]");
+  std::vector<int> group(fleet.size());
+  for (std::size_t slot = 0; slot < group.size(); slot += 3) group[slot] = 1;
+  std::vector<bool> port_taken(fleet.size());
+  for (std::size_t slot = 0; slot < port_taken.size(); slot += 2) port_taken[slot] = true;
+  const core::PlacementConstraint member_of{
+      "memberOf", [&](NodeSlot slot) { return in_zone.matches(zones.facts(slot)); }};
+  const core::PlacementConstraint distinct{"distinct",
+                                           [&](NodeSlot slot) { return group[slot] == 0; }};
+  const auto ports = [&](NodeSlot slot, bool) { return !port_taken[slot]; };
+  const auto time_with = [&](const char* what, const PlacementQuery& more) {
+    PlacementQuery with = more;
+    row(nodes, what, time_places(cluster, 11, kBatch, [&](const PlacementQuery& query) {
+          with.need = query.need;
+          return core::choose_tight(fleet, with);
+        }));
+  };
+  PlacementQuery more;
+  more.constraints = {member_of};
+  time_with("+ memberOf attribute:zone in [b, c]", more);
+  more.constraints = {distinct};
+  time_with("+ distinctInstance, a third has one", more);
+  more.constraints.clear();
+  more.gives_ports = ports;
+  time_with("+ a host port that half the nodes have", more);
+  more.constraints = {member_of, distinct};
+  time_with("+ all three", more);
 
   base::Prng prng(3);
-  const std::vector<core::RankStage> stages = {
-      core::RankStage::binpack(core::PackField::kGpuMemory)};
-  row(nodes, "strategy binpack gpuMemory",
-      time_places(cluster, 1, scans, false, [&](const PlacementQuery& query) {
-        return core::choose_by_stages(fleet, query, stages, prng);
-      }));
-  PlacementQuery constrained;
-  row(nodes, "tight, constraint on every 2nd node",
-      time_places(cluster, 5, 200, false, [&](const PlacementQuery& query) {
-        constrained.need = query.need;
-        constrained.constraints = {{"even", [](NodeSlot slot) { return slot % 2 == 0; }}};
-        return core::choose_tight(fleet, constrained);
-      }));
+  std::vector<std::int64_t> of_zone(4);
+  const auto spread =
+      core::RankStage::spread([&](NodeSlot slot) { return of_zone[Zones::of(slot)]; });
+  const auto pack = core::RankStage::binpack(core::PackField::kGpuMemory);
+  const auto time_stages = [&](const char* what, const std::vector<core::RankStage>& stages) {
+    row(nodes, what, time_places(cluster, 3, scans, [&](const PlacementQuery& query) {
+          const auto choice = core::choose_by_stages(fleet, query, stages, prng);
+          if (choice) ++of_zone[Zones::of(choice->slot)];
+          return choice;
+        }));
+  };
+  time_stages("strategy binpack gpuMemory", {pack});
+  time_stages("strategy binpack memory", {core::RankStage::binpack(core::PackField::kMemory)});
+  time_stages("strategy spread zone, binpack gpuMemory", {spread, pack});
+  time_stages("strategy random", {core::RankStage::random()});
 
+  row(nodes, "what if ten more came, undone (each)",
+      time_places(cluster, 5, 100, [&](const PlacementQuery& query) {
+        core::WhatIf what_if(cluster.fleet);
+        for (int copy = 0; copy < 10; ++copy) {
+          const auto choice = core::choose_tight(fleet, query);
+          if (!choice) break;
+          what_if.take(*choice, query.need);
+        }
+        return std::optional<PlacementChoice>();
+      }) / 10);
+  fmt::print("{:>7} memory: {:.0f} bytes a GPU (ledger and index)\n", nodes,
+             static_cast<double>(fleet.bytes()) / static_cast<double>(fleet.total_gpus()));
+  return placed;
+}
+
+void measure_lean(int nodes, const bench::Mix& mix) {
+  Cluster cluster(nodes, mix, bench::kLeanCpuMilli, bench::kLeanMemoryMib);
+  const auto tight = [&](const PlacementQuery& query) {
+    return core::choose_tight(cluster.fleet, query);
+  };
+  time_places(cluster, 5, kBatch, tight);
+  row(nodes, "tight, nodes of 96 cores", time_places(cluster, 21, kBatch, tight),
+      fmt::format("{:.0f} % of the GPUs full, {:.0f} % of the CPU", 100 * cluster.full(),
+                  100 * cluster.cpu_used()));
+}
+
+// Arrivals and departures under balanced, by the engine or by the scan; a copy of the cluster each, so
+// that both see the same. What is kept of a decision is the least of all runs: the work is the same, and
+// what differs is what else the machine did.
+struct Decisions {
+  std::vector<double> ns;
+  std::uint64_t digest = 0;  // of the choices
+  double mean() const {
+    double sum = 0;
+    for (const double each : ns) sum += each;
+    return sum / static_cast<double>(ns.size());
+  }
+  double at(double part) const {
+    std::vector<double> sorted = ns;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[std::min(sorted.size() - 1,
+                           static_cast<std::size_t>(part * static_cast<double>(sorted.size())))];
+  }
+  void keep_least(const Decisions& other) {
+    if (ns.empty()) {
+      *this = other;
+      return;
+    }
+    for (std::size_t i = 0; i < ns.size(); ++i) ns[i] = std::min(ns[i], other.ns[i]);
+  }
+  void add(double each, const std::optional<PlacementChoice>& choice) {
+    ns.push_back(each);
+    digest = digest * 1099511628211ULL + (choice ? choice->slot * 64ULL : 12345);
+    if (choice) choice->gpus.for_each([&](std::size_t gpu) { digest = digest * 31 + gpu + 1; });
+  }
+};
+
+Decisions run_engine(Cluster cluster, int arrivals, std::size_t* bytes) {
   core::PolicyEngine engine;
   core::Workload workload;
+  Decisions out;
+  for (int i = 0; i < arrivals; ++i) {
+    cluster.release_one();
+    workload.departed();
+    const std::size_t pod = cluster.draw();
+    const PlacementQuery& query = cluster.query(pod);
+    const auto start = Clock::now();
+    workload.arrive(cluster.fleet, core::shape_of(cluster.fleet, query));
+    const auto choice = engine.choose(cluster.fleet, workload, "balanced", query);
+    if (choice) {
+      cluster.take(*choice, pod);
+      workload.placed();
+    }
+    out.add(ns_since(start), choice);
+  }
+  *bytes = engine.bytes();
+  return out;
+}
+
+Decisions run_scan(Cluster cluster, const bench::Mix& mix, int arrivals) {
+  const Fleet& fleet = cluster.fleet;
+  std::vector<bench::BalancedScan::Node> nodes;
+  for (NodeSlot slot = 0; slot < fleet.size(); ++slot) {
+    bench::BalancedScan::Node node{fleet.node(slot).cpu_free, fleet.node(slot).memory_free_mib};
+    for (std::size_t gpu = 0; gpu < kGpus; ++gpu) node.left[gpu] = fleet.gpu(slot, gpu).left_milli;
+    nodes.push_back(node);
+  }
+  std::vector<bench::BalancedScan::Request> requests;
+  for (const PlacementQuery& query : mix.queries) {
+    const core::TaskGpuNeed& gpu = query.need.gpu;
+    requests.push_back(
+        {query.need.cpu_units, query.need.memory_mib,
+         gpu.is_shared() ? gpu.shared_memory_mib * 1000 / kGpuMib : (gpu.is_whole() ? 1000 : 0),
+         gpu.is_shared() ? 1 : gpu.whole_count});
+  }
+  bench::BalancedScan scan(std::move(nodes), std::move(requests), fleet.total_cpu_milli());
+  Decisions out;
+  for (int i = 0; i < arrivals; ++i) {
+    const Cluster::Held gone = cluster.release_one();
+    std::uint32_t gpus = 0;
+    gone.choice.gpus.for_each([&](std::size_t gpu) { gpus |= 1U << gpu; });
+    scan.leave({gone.choice.slot, gpus}, gone.pod);
+    const std::size_t pod = cluster.draw();
+    const auto start = Clock::now();
+    const auto choice = scan.place(pod);
+    const double ns = ns_since(start);
+    std::optional<PlacementChoice> placed;
+    if (choice) {
+      placed = PlacementChoice{static_cast<NodeSlot>(choice->node), {}};
+      for (std::size_t gpu = 0; gpu < kGpus; ++gpu) {
+        if ((choice->gpus >> gpu & 1) != 0) placed->gpus.insert(gpu);
+      }
+      cluster.take(*placed, pod);
+    }
+    out.add(ns, placed);
+  }
+  return out;
+}
+
+double measure_balanced(int nodes, const bench::Mix& mix) {
+  const Cluster cluster(nodes, mix, mix.node_cpu_milli, mix.node_memory_mib);
+  constexpr int kArrivals = 12000;
+  constexpr int kRuns = 3;
+  Decisions engine;
+  std::size_t bytes = 0;
+  for (int run = 0; run < kRuns; ++run) engine.keep_least(run_engine(cluster, kArrivals, &bytes));
+  row(nodes, "balanced (learning; with its reservation)", engine.mean(),
+      fmt::format("us: median {:.1f}, p99 {:.0f}, p99.9 {:.0f}, longest {:.0f}",
+                  engine.at(0.5) / 1000, engine.at(0.99) / 1000, engine.at(0.999) / 1000,
+                  engine.at(1) / 1000));
+  if (nodes <= 20000) {
+    Decisions scan;
+    for (int run = 0; run < kRuns; ++run) scan.keep_least(run_scan(cluster, mix, kArrivals));
+    row(nodes, "balanced by a scan", scan.mean(),
+        fmt::format(
+            "us: p99 {:.0f}, longest {:.0f}; the engine is {:.1f} x as fast, {}",
+            scan.at(0.99) / 1000, scan.at(1) / 1000, scan.mean() / engine.mean(),
+            scan.digest == engine.digest ? "every choice is the same" : "THE CHOICES DIFFER"));
+  }
+  fmt::print("{:>7} memory: {:.0f} bytes a GPU more for balanced's scores\n", nodes,
+             static_cast<double>(bytes) / static_cast<double>(cluster.fleet.total_gpus()));
+
+  Cluster explained = cluster;
+  core::PolicyEngine by;
+  core::Workload workload;
   const auto balanced = [&](const PlacementQuery& query) {
-    workload.arrive(fleet, core::shape_of(fleet, query));
-    auto choice = engine.choose(fleet, workload, "balanced", query);
-    if (choice) workload.placed();
-    return choice;
+    workload.arrive(explained.fleet, core::shape_of(explained.fleet, query));
+    return by.choose(explained.fleet, workload, "balanced", query);
   };
-  time_places(cluster, 40, 100, false, balanced);
-  const Timing scored = time_places(cluster, 100, 100, true, balanced);
-  growth.balanced_ns = scored.mean_ns;
-  row(nodes, "balanced (learning, p99 and max us)", scored);
-  row(nodes, "balanced, explained",
-      time_places(cluster, 10, 100, false, [&](const PlacementQuery& query) {
-        auto choice = balanced(query);
-        if (choice) engine.terms(fleet, workload, "balanced", query, *choice);
-        return choice;
-      }));
-  const auto gpus = static_cast<double>(fleet.total_gpus());
-  fmt::print(
-      "{:>7} memory: {:.0f} bytes a GPU (ledger and index), {:.0f} more for balanced's scores, "
-      "{} a reservation\n",
-      nodes, static_cast<double>(fleet.bytes()) / gpus, static_cast<double>(engine.bytes()) / gpus,
-      sizeof(PlacementChoice) + sizeof(void*));
-  return growth;
+  const double plain = time_places(explained, 15, 200, balanced);
+  const double with_terms = time_places(explained, 15, 200, [&](const PlacementQuery& query) {
+    auto choice = balanced(query);
+    if (choice) by.terms(explained.fleet, workload, "balanced", query, *choice);
+    return choice;
+  });
+  row(nodes, "balanced, nothing leaves", plain);
+  row(nodes, "balanced, nothing leaves, explained", with_terms);
+  return engine.mean();
 }
 
 }  // namespace
@@ -263,15 +352,20 @@ int main(int argc, char** argv) {
   std::vector<int> sizes = {1000, 10000, 100000};
   if (argc > 1) sizes.clear();
   for (int i = 1; i < argc; ++i) sizes.push_back(std::clamp(std::atoi(argv[i]), 1, 1000000));
-  const std::vector<PlacementQuery> mix = trace_mix();
-  fmt::print("{:>7} {:<34} {:>10} {:>12} {:>10} {:>10}\n", "nodes", "8 GPUs each, 85 % full",
-             "ns each", "per second", "p99 us", "max us");
-  std::vector<Growth> grown;
-  for (const int nodes : sizes) grown.push_back(measure(nodes, mix));
-  if (grown.size() > 1) {
+  const bench::Mix mix = bench::trace_mix();
+  fmt::print("nodes of {} GPUs, {} cores, {} GiB; 85 % of the GPUs full; the mix of the trace\n",
+             kGpus, mix.node_cpu_milli / 1000, mix.node_memory_mib / 1024);
+  header();
+  std::vector<double> tight;
+  std::vector<double> balanced;
+  for (const int nodes : sizes) {
+    tight.push_back(measure_tight(nodes, mix));
+    measure_lean(nodes, mix);
+    balanced.push_back(measure_balanced(nodes == 1000 ? 1213 : nodes, mix));
+  }
+  if (sizes.size() > 1) {
     fmt::print("growth from {} to {} nodes: tight {:.2f} x, balanced {:.2f} x\n", sizes.front(),
-               sizes.back(), grown.back().tight_ns / grown.front().tight_ns,
-               grown.back().balanced_ns / grown.front().balanced_ns);
+               sizes.back(), tight.back() / tight.front(), balanced.back() / balanced.front());
   }
   return 0;
 }

@@ -99,8 +99,14 @@ std::int32_t BalancedPolicy::cost(std::int64_t before, std::int64_t after, const
   return static_cast<std::int32_t>(ceil_div(after - before + stranding, kBalancedBand));
 }
 
-NodeScore BalancedPolicy::score(const Fleet& fleet, NodeSlot slot, const TaskNeed& need) const {
-  return score_by_value(*this, fleet, slot, need);
+std::int64_t BalancedPolicy::value(const Fleet& fleet, const NodeDigest& digest,
+                                   const GpuKind* kinds) const {
+  return value_of_node(*this, fleet, digest, kinds);
+}
+
+NodeScore BalancedPolicy::score_node(const Fleet& fleet, NodeSlot, const NodeDigest& digest,
+                                     const GpuKind* kinds, const TaskNeed& need) const {
+  return score_by_value(*this, fleet, digest, kinds, need);
 }
 
 std::vector<PolicyTerm> BalancedPolicy::terms(const Fleet& fleet, const PlacementChoice& choice,

@@ -22,7 +22,10 @@ class BalancedPolicy final : public PlacementPolicy {
  public:
   BalancedPolicy();
   void train(const Fleet& fleet, const TrainingSet& set) override;
-  NodeScore score(const Fleet& fleet, NodeSlot slot, const TaskNeed& need) const override;
+  std::int64_t value(const Fleet& fleet, const NodeDigest& digest,
+                     const GpuKind* kinds) const override;
+  NodeScore score_node(const Fleet& fleet, NodeSlot slot, const NodeDigest& digest,
+                       const GpuKind* kinds, const TaskNeed& need) const override;
   std::vector<PolicyTerm> terms(const Fleet& fleet, const PlacementChoice& choice,
                                 const TaskNeed& need) const override;
 
@@ -47,8 +50,12 @@ class BalancedPolicy final : public PlacementPolicy {
   View view(ClassId id, std::int64_t cpu_milli) const {
     return {waste_.row(id, cpu_milli), cpu_milli, id < prices_.size() ? prices_[id] : 0};
   }
-  void add(Sums& sums, const View& view, int milli) const { change(sums, view, milli, +1); }
-  void drop(Sums& sums, const View& view, int milli) const { change(sums, view, milli, -1); }
+  void add(Sums& sums, const View& view, int milli, std::int64_t count = 1) const {
+    change(sums, view, milli, count);
+  }
+  void drop(Sums& sums, const View& view, int milli, std::int64_t count = 1) const {
+    change(sums, view, milli, -count);
+  }
   Terms terms_of(const View& view, const Sums& sums) const;
   std::int64_t value(const View& view, const Sums& sums) const {
     const Terms terms = terms_of(view, sums);
@@ -58,12 +65,12 @@ class BalancedPolicy final : public PlacementPolicy {
                     const Sums& sums_before) const;
 
  private:
-  void change(Sums& sums, const View& view, int milli, std::int64_t sign) const {
-    sums.left += sign * milli;
-    sums.tight += sign * tight_[static_cast<std::size_t>(milli)];
-    if (milli == 1000) sums.idle += sign;
+  void change(Sums& sums, const View& view, int milli, std::int64_t times) const {
+    sums.left += times * milli;
+    sums.tight += times * tight_[static_cast<std::size_t>(milli)];
+    if (milli == 1000) sums.idle += times;
     if (view.waste.group != nullptr) {
-      sums.served += sign * milli * view.waste.served[view.waste.group[milli]];
+      sums.served += times * milli * view.waste.served[view.waste.group[milli]];
     }
   }
 

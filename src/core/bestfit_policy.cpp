@@ -28,12 +28,10 @@ LeftAfter left_after(const Fleet& fleet, const PlacementChoice& choice, const Ta
 
 }  // namespace
 
-NodeScore BestFitPolicy::score(const Fleet& fleet, NodeSlot slot, const TaskNeed& need) const {
+NodeScore BestFitPolicy::score_node(const Fleet& fleet, NodeSlot slot, const NodeDigest& digest,
+                                    const GpuKind*, const TaskNeed& need) const {
   NodeScore score;
-  const FleetNode& node = fleet.node(slot);
-  const bool can = node.placeable && node.cpu_free >= need.cpu_units &&
-                   (!need.gpu.is_shared() || node.can_share) && fleet.gpus_fit(slot, need.gpu);
-  if (!can) return score;
+  if (!digest.may_fit(need) || !fleet.gpus_fit(slot, need.gpu)) return score;
   const PlacementChoice choice{slot, tight_gpus(fleet, slot, need.gpu)};
   if (need.gpu.is_shared()) score.gpu = static_cast<std::uint8_t>(choice.gpus.lowest());
   const LeftAfter left = left_after(fleet, choice, need);

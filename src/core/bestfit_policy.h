@@ -10,7 +10,8 @@ namespace cotenant::core {
 class BestFitPolicy final : public PlacementPolicy {
  public:
   void train(const Fleet&, const TrainingSet&) override {}
-  NodeScore score(const Fleet& fleet, NodeSlot slot, const TaskNeed& need) const override;
+  NodeScore score_node(const Fleet& fleet, NodeSlot slot, const NodeDigest& digest,
+                       const GpuKind* kinds, const TaskNeed& need) const override;
   std::vector<PolicyTerm> terms(const Fleet& fleet, const PlacementChoice& choice,
                                 const TaskNeed& need) const override;
 };

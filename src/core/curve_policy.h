@@ -21,7 +21,10 @@ class CurvePolicy final : public PlacementPolicy {
   enum class Kind { kTc, kTcb, kWv };
   explicit CurvePolicy(Kind kind);
   void train(const Fleet& fleet, const TrainingSet& set) override;
-  NodeScore score(const Fleet& fleet, NodeSlot slot, const TaskNeed& need) const override;
+  std::int64_t value(const Fleet& fleet, const NodeDigest& digest,
+                     const GpuKind* kinds) const override;
+  NodeScore score_node(const Fleet& fleet, NodeSlot slot, const NodeDigest& digest,
+                       const GpuKind* kinds, const TaskNeed& need) const override;
   std::vector<PolicyTerm> terms(const Fleet& fleet, const PlacementChoice& choice,
                                 const TaskNeed& need) const override;
 
@@ -46,8 +49,12 @@ class CurvePolicy final : public PlacementPolicy {
   View view(ClassId id, std::int64_t cpu_milli) const {
     return {id < curves_.size() ? &curves_[id] : &start_, cpu_milli};
   }
-  void add(Sums& sums, const View& view, int milli) const { change(sums, view, milli, +1); }
-  void drop(Sums& sums, const View& view, int milli) const { change(sums, view, milli, -1); }
+  void add(Sums& sums, const View& view, int milli, std::int64_t count = 1) const {
+    change(sums, view, milli, count);
+  }
+  void drop(Sums& sums, const View& view, int milli, std::int64_t count = 1) const {
+    change(sums, view, milli, -count);
+  }
   Terms terms_of(const View& view, const Sums& sums) const;
   std::int64_t value(const View& view, const Sums& sums) const {
     const Terms terms = terms_of(view, sums);
@@ -57,10 +64,10 @@ class CurvePolicy final : public PlacementPolicy {
                     const Sums& sums_before) const;
 
  private:
-  void change(Sums& sums, const View& view, int milli, std::int64_t sign) const {
-    sums.left += sign * milli;
-    sums.curve += sign * (*view.curve)[static_cast<std::size_t>(milli / 10)];
-    if (milli == 1000) sums.idle += sign;
+  void change(Sums& sums, const View& view, int milli, std::int64_t times) const {
+    sums.left += times * milli;
+    sums.curve += times * (*view.curve)[static_cast<std::size_t>(milli / 10)];
+    if (milli == 1000) sums.idle += times;
   }
 
   Kind kind_;

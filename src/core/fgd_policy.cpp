@@ -43,8 +43,14 @@ std::int32_t FgdPolicy::cost(std::int64_t before, std::int64_t after, const Task
   return -static_cast<std::int32_t>(100.0 / (1.0 + std::exp(-gained)));
 }
 
-NodeScore FgdPolicy::score(const Fleet& fleet, NodeSlot slot, const TaskNeed& need) const {
-  return score_by_value(*this, fleet, slot, need);
+std::int64_t FgdPolicy::value(const Fleet& fleet, const NodeDigest& digest,
+                              const GpuKind* kinds) const {
+  return value_of_node(*this, fleet, digest, kinds);
+}
+
+NodeScore FgdPolicy::score_node(const Fleet& fleet, NodeSlot, const NodeDigest& digest,
+                                const GpuKind* kinds, const TaskNeed& need) const {
+  return score_by_value(*this, fleet, digest, kinds, need);
 }
 
 std::vector<PolicyTerm> FgdPolicy::terms(const Fleet& fleet, const PlacementChoice& choice,

@@ -12,7 +12,10 @@ namespace cotenant::core {
 class FgdPolicy final : public PlacementPolicy {
  public:
   void train(const Fleet& fleet, const TrainingSet& set) override;
-  NodeScore score(const Fleet& fleet, NodeSlot slot, const TaskNeed& need) const override;
+  std::int64_t value(const Fleet& fleet, const NodeDigest& digest,
+                     const GpuKind* kinds) const override;
+  NodeScore score_node(const Fleet& fleet, NodeSlot slot, const NodeDigest& digest,
+                       const GpuKind* kinds, const TaskNeed& need) const override;
   std::vector<PolicyTerm> terms(const Fleet& fleet, const PlacementChoice& choice,
                                 const TaskNeed& need) const override;
 
@@ -24,8 +27,12 @@ class FgdPolicy final : public PlacementPolicy {
   };
   using View = WasteTable::Row;
   View view(ClassId id, std::int64_t cpu_milli) const { return waste_.row(id, cpu_milli); }
-  void add(Sums& sums, const View& view, int milli) const { change(sums, view, milli, +1); }
-  void drop(Sums& sums, const View& view, int milli) const { change(sums, view, milli, -1); }
+  void add(Sums& sums, const View& view, int milli, std::int64_t count = 1) const {
+    change(sums, view, milli, count);
+  }
+  void drop(Sums& sums, const View& view, int milli, std::int64_t count = 1) const {
+    change(sums, view, milli, -count);
+  }
   std::int64_t value(const View& view, const Sums& sums) const {
     if (view.group == nullptr) return 0;
     return waste_.weight() * sums.left - sums.served - 1000 * sums.idle * view.whole[sums.idle];
@@ -34,10 +41,10 @@ class FgdPolicy final : public PlacementPolicy {
                     const Sums& sums_before) const;
 
  private:
-  void change(Sums& sums, const View& view, int milli, std::int64_t sign) const {
-    sums.left += sign * milli;
-    if (milli == 1000) sums.idle += sign;
-    if (view.group != nullptr) sums.served += sign * milli * view.served[view.group[milli]];
+  void change(Sums& sums, const View& view, int milli, std::int64_t times) const {
+    sums.left += times * milli;
+    if (milli == 1000) sums.idle += times;
+    if (view.group != nullptr) sums.served += times * milli * view.served[view.group[milli]];
   }
 
   WasteTable waste_;

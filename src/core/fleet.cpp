@@ -8,18 +8,19 @@
 namespace cotenant::core {
 namespace {
 
-// 0 where the GPU takes no share.
-std::uint64_t share_key(const FleetNode& node, const FleetGpu& gpu, NodeSlot slot,
-                        std::size_t index) {
-  const bool takes = node.placeable && node.can_share && gpu.takes_share() && gpu.left_mib > 0 &&
-                     gpu.containers + 1 < gpu.client_slots;
-  return takes ? index_key::share(gpu.left_mib, gpu.is_idle(), slot, index) : 0;
+bool is_indexed(const FleetNode& node, const FleetGpu& gpu) {
+  return node.can_share && gpu.takes_share() && gpu.left_mib > 0 &&
+         gpu.containers + 1 < gpu.client_slots;
 }
 
-void move_key(OrderedKeys& keys, std::uint64_t from, std::uint64_t to) {
-  if (from == to) return;
+void move_key(OrderedKeys& keys, std::uint64_t from, Room room_before, std::uint64_t to,
+              Room room) {
+  if (from == to) {
+    if (to != 0 && room != room_before) keys.set_room(to, room);
+    return;
+  }
   if (from != 0) keys.erase(from);
-  if (to != 0) keys.insert(to);
+  if (to != 0) keys.insert(to, room);
 }
 
 std::int64_t class_mib(const NodeImage& image) {
@@ -46,6 +47,7 @@ NodeSlot Fleet::add(const NodeImage& image) {
   const auto slot = static_cast<NodeSlot>(nodes_.size());
   COTENANT_ASSERT(slot < index_key::kSlotMask);
   nodes_.emplace_back();
+  last_changes_.emplace_back();
   put(slot, image);
   return slot;
 }
@@ -53,9 +55,11 @@ NodeSlot Fleet::add(const NodeImage& image) {
 void Fleet::put(NodeSlot slot, const NodeImage& image) {
   COTENANT_ASSERT(slot < nodes_.size());
   COTENANT_ASSERT(image.gpus.size() <= base::limits::kGpusPerInstance);
-  unindex(slot);
   FleetNode& node = nodes_[slot];
   if (node.present) {
+    NodeKeys before;
+    list_keys(slot, before);
+    reindex(index_.classes[node.node_class], before, NodeKeys{});
     classes_[node.node_class].gpus -= node.gpu_count;
     total_gpus_ -= node.gpu_count;
     total_cpu_ -= node.cpu_total;
@@ -82,20 +86,16 @@ void Fleet::put(NodeSlot slot, const NodeImage& image) {
   its_class.gpus_per_node = std::max(its_class.gpus_per_node, int{node.gpu_count});
   total_gpus_ += node.gpu_count;
   total_cpu_ += node.cpu_total;
-  for (std::size_t i = 0; i < node.gpu_count; ++i) {
-    FleetGpu& gpu = gpus_[node.gpu_begin + i];
-    gpu.derive_milli();
-    if (const std::uint64_t key = share_key(node, gpu, slot, i)) {
-      index_.classes[node.node_class].shares.insert(key);
-    }
-  }
-  settle(slot);
+  for (std::size_t i = 0; i < node.gpu_count; ++i) gpus_[node.gpu_begin + i].derive_milli();
+  settle(slot, NodeKeys{});
 }
 
 void Fleet::remove(NodeSlot slot) {
   FleetNode& node = nodes_[slot];
   COTENANT_ASSERT(node.present);
-  unindex(slot);
+  NodeKeys before;
+  list_keys(slot, before);
+  reindex(index_.classes[node.node_class], before, NodeKeys{});
   classes_[node.node_class].gpus -= node.gpu_count;
   total_gpus_ -= node.gpu_count;
   total_cpu_ -= node.cpu_total;
@@ -103,22 +103,45 @@ void Fleet::remove(NodeSlot slot) {
   log_change(slot);
 }
 
-// Takes the node and its GPUs out of the index.
-void Fleet::unindex(NodeSlot slot) {
-  FleetNode& node = nodes_[slot];
-  if (!node.present) return;
-  ClassIndex& index = index_.classes[node.node_class];
-  for (std::size_t i = 0; i < node.gpu_count; ++i) {
-    move_key(index.shares, share_key(node, gpus_[node.gpu_begin + i], slot, i), 0);
+void Fleet::list_keys(NodeSlot slot, NodeKeys& keys) const {
+  const FleetNode& node = nodes_[slot];
+  if (!node.placeable) return;
+  if (node.whole_gpus > 0) keys.whole = index_key::node(node.whole_gpus, slot);
+  keys.usable = index_key::node(node.usable_mib + 1, slot);
+  keys.room = room_of(node.cpu_free, node.memory_free_mib);
+  for (const FleetGpu *gpu = gpus(slot), *end = gpu + node.gpu_count; gpu != end; ++gpu) {
+    if (!is_indexed(node, *gpu)) continue;
+    const std::uint64_t key = index_key::share(gpu->left_mib, gpu->is_idle(), slot);
+    std::size_t at = keys.shares;
+    while (at > 0 && keys.share[at - 1] > key) --at;
+    if (at > 0 && keys.share[at - 1] == key) continue;
+    std::copy_backward(keys.share.begin() + at, keys.share.begin() + keys.shares,
+                       keys.share.begin() + keys.shares + 1);
+    keys.share[at] = key;
+    ++keys.shares;
   }
-  move_key(index.wholes, node.whole_key, 0);
-  move_key(index.usable, node.usable_key, 0);
-  node.whole_key = 0;
-  node.usable_key = 0;
 }
 
-// The node's sums and its own keys, after its GPUs have changed.
-void Fleet::settle(NodeSlot slot) {
+void Fleet::reindex(ClassIndex& index, const NodeKeys& before, const NodeKeys& now) {
+  move_key(index.wholes, before.whole, before.room, now.whole, now.room);
+  move_key(index.usable, before.usable, before.room, now.usable, now.room);
+  std::size_t old_at = 0;
+  std::size_t at = 0;
+  while (old_at < before.shares || at < now.shares) {
+    if (at == now.shares || (old_at < before.shares && before.share[old_at] < now.share[at])) {
+      index.shares.erase(before.share[old_at++]);
+    } else if (old_at == before.shares || now.share[at] < before.share[old_at]) {
+      index.shares.insert(now.share[at++], now.room);
+    } else {
+      if (now.room != before.room) index.shares.set_room(now.share[at], now.room);
+      ++old_at;
+      ++at;
+    }
+  }
+}
+
+// The node's sums and its keys, after it or its GPUs have changed.
+void Fleet::settle(NodeSlot slot, const NodeKeys& before) {
   FleetNode& node = nodes_[slot];
   node.whole_gpus = 0;
   node.usable_mib = 0;
@@ -126,31 +149,22 @@ void Fleet::settle(NodeSlot slot) {
     node.whole_gpus = static_cast<std::uint8_t>(node.whole_gpus + (gpu->takes_whole() ? 1 : 0));
     node.usable_mib += gpu->usable_mib();
   }
-  ClassIndex& index = index_.classes[node.node_class];
-  const std::uint64_t whole_key =
-      node.placeable && node.whole_gpus > 0 ? index_key::node(node.whole_gpus, slot) : 0;
-  const std::uint64_t usable_key = node.placeable ? index_key::node(node.usable_mib + 1, slot) : 0;
-  move_key(index.wholes, node.whole_key, whole_key);
-  move_key(index.usable, node.usable_key, usable_key);
-  node.whole_key = whole_key;
-  node.usable_key = usable_key;
+  NodeKeys now;
+  list_keys(slot, now);
+  reindex(index_.classes[node.node_class], before, now);
   log_change(slot);
 }
 
 void Fleet::change(NodeSlot slot, GpuSet gpus, const TaskNeed& need, int sign) {
   FleetNode& node = nodes_[slot];
+  NodeKeys before;
+  list_keys(slot, before);
   node.cpu_free -= sign * need.cpu_units;
   node.memory_free_mib -= sign * need.memory_mib;
   COTENANT_ASSERT(node.cpu_free <= node.cpu_total && node.memory_free_mib <= node.memory_total_mib);
-  if (gpus.empty()) {
-    log_change(slot);
-    return;
-  }
-  OrderedKeys& shares = index_.classes[node.node_class].shares;
   gpus.for_each([&](std::size_t i) {
     COTENANT_ASSERT(i < node.gpu_count);
     FleetGpu& gpu = gpus_[node.gpu_begin + i];
-    const std::uint64_t before = share_key(node, gpu, slot, i);
     if (need.gpu.is_shared()) {
       gpu.left_mib -= static_cast<std::int32_t>(sign * need.gpu.shared_memory_mib);
       gpu.containers =
@@ -162,20 +176,19 @@ void Fleet::change(NodeSlot slot, GpuSet gpus, const TaskNeed& need, int sign) {
       gpu.dedicated = sign > 0;
     }
     gpu.derive_milli();
-    move_key(shares, before, share_key(node, gpu, slot, i));
   });
-  settle(slot);
+  settle(slot, before);
 }
 
 void Fleet::set_gpu_health(NodeSlot slot, std::size_t gpu, bool healthy) {
   FleetNode& node = nodes_[slot];
   COTENANT_ASSERT(gpu < node.gpu_count);
+  NodeKeys before;
+  list_keys(slot, before);
   FleetGpu& held = gpus_[node.gpu_begin + gpu];
-  const std::uint64_t before = share_key(node, held, slot, gpu);
   held.healthy = healthy;
   held.derive_milli();
-  move_key(index_.classes[node.node_class].shares, before, share_key(node, held, slot, gpu));
-  settle(slot);
+  settle(slot, before);
 }
 
 void Fleet::log_change(NodeSlot slot) {
@@ -185,7 +198,7 @@ void Fleet::log_change(NodeSlot slot) {
     changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(dropped));
     changes_begin_ += dropped;
   }
-  nodes_[slot].last_change = changes_end();
+  last_changes_[slot] = changes_end();
   changes_.push_back(slot);
 }
 
@@ -218,7 +231,8 @@ GpuSet Fleet::lowest_idle(NodeSlot slot, const TaskGpuNeed& need) const {
 
 std::size_t Fleet::bytes() const {
   std::size_t bytes = nodes_.capacity() * sizeof(FleetNode) + gpus_.capacity() * sizeof(FleetGpu) +
-                      changes_.capacity() * sizeof(NodeSlot);
+                      changes_.capacity() * sizeof(NodeSlot) +
+                      last_changes_.capacity() * sizeof(std::uint64_t);
   for (const ClassIndex& each : index_.classes) {
     bytes += each.shares.bytes() + each.wholes.bytes() + each.usable.bytes();
   }

@@ -9,6 +9,7 @@
 // milli-CPU and per-mille of a GPU's memory (what is left is rounded down).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -39,7 +40,8 @@ class Fleet {
   // A GPU that is not healthy takes nothing; what it holds, it holds.
   void set_gpu_health(NodeSlot slot, std::size_t gpu, bool healthy);
 
-  std::size_t size() const { return nodes_.size(); }  // slots, empty ones included
+  std::size_t size() const { return nodes_.size(); }       // slots, empty ones included
+  std::size_t gpu_places() const { return gpus_.size(); }  // FleetNode::gpu_begin lies below
   const FleetNode& node(NodeSlot slot) const { return nodes_[slot]; }
   const FleetGpu& gpu(NodeSlot slot, std::size_t gpu) const {
     return gpus_[nodes_[slot].gpu_begin + gpu];
@@ -81,19 +83,30 @@ class Fleet {
   std::uint64_t changes_begin() const { return changes_begin_; }
   NodeSlot change_at(std::uint64_t position) const { return changes_[position - changes_begin_]; }
   bool is_last_change(std::uint64_t position) const {
-    return nodes_[change_at(position)].last_change == position;
+    return last_change(change_at(position)) == position;
   }
+  std::uint64_t last_change(NodeSlot slot) const { return last_changes_[slot]; }
 
   std::size_t bytes() const;  // of memory held
 
  private:
   void change(NodeSlot slot, GpuSet gpus, const TaskNeed& need, int sign);
-  void settle(NodeSlot slot);
-  void unindex(NodeSlot slot);
+  // The node's keys in the index as it is now.
+  struct NodeKeys {
+    std::uint64_t whole = 0;  // 0: none
+    std::uint64_t usable = 0;
+    Room room;
+    std::size_t shares = 0;  // the first of these, sorted
+    std::array<std::uint64_t, base::limits::kGpusPerInstance> share;
+  };
+  void list_keys(NodeSlot slot, NodeKeys& keys) const;
+  void reindex(ClassIndex& index, const NodeKeys& before, const NodeKeys& now);
+  void settle(NodeSlot slot, const NodeKeys& before);
   void log_change(NodeSlot slot);
 
   std::int64_t cpu_per_core_;
   std::vector<FleetNode> nodes_;
+  std::vector<std::uint64_t> last_changes_;  // by slot
   std::vector<FleetGpu> gpus_;
   std::vector<NodeClass> classes_;
   FleetIndex index_;

@@ -71,10 +71,6 @@ struct FleetNode {
   std::int64_t usable_mib = 0;  // GPU memory left in all
   std::int64_t cpu_total = 0;
   std::int64_t memory_total_mib = 0;
-  std::uint64_t last_change = 0;
-  // Its present keys in the index; 0: none.
-  std::uint64_t whole_key = 0;
-  std::uint64_t usable_key = 0;
 };
 
 }  // namespace cotenant::core

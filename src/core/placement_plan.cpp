@@ -37,17 +37,44 @@ InstanceFacts::InstanceFacts(const State& state, const Instance& instance) {
             .task_groups = &groups_};
 }
 
-// The cluster's instances by their slot in the fleet, and how many tasks of the group each has.
+// The cluster's instances by their slot in the fleet, and how many tasks of the group each has. Looked
+// up when they are asked for: most decisions ask about a few instances.
 struct PlacementPlan::Cluster {
   const State* state;
-  std::vector<const Instance*> instances;
-  std::vector<std::int64_t> group_tasks;
+  const ClusterPlacement* placement = nullptr;  // null: the cluster has no instances
+  std::string group;
+  std::vector<std::int64_t> group_tasks;  // by slot; kUnknown: not asked for yet
   // For each spread over an attribute: the group's tasks by the attribute's value. An instance without
   // the attribute counts among those with an empty one.
   std::map<std::string, std::map<std::string, std::int64_t>> by_value;
 
-  Cluster(const State& of, const std::string& cluster, const std::string& group);
+  static constexpr std::int64_t kUnknown = -1;
 
+  Cluster(const State& of, const std::string& cluster, std::string of_group)
+      : state(&of), group(std::move(of_group)) {
+    const auto found = of.placements.find(cluster);
+    if (found == of.placements.end()) return;
+    placement = &found->second;
+    group_tasks.resize(placement->fleet.size(), kUnknown);
+  }
+
+  // Null: the slot's instance is gone.
+  const Instance* instance(NodeSlot slot) const {
+    if (!placement->fleet.node(slot).present) return nullptr;
+    return &state->instances.at(placement->instance_ids[slot]);
+  }
+  std::int64_t& tasks(NodeSlot slot) {
+    std::int64_t& tasks = group_tasks[slot];
+    if (tasks != kUnknown) return tasks;
+    tasks = 0;
+    if (const Instance* on = instance(slot)) {
+      tasks = std::count_if(on->task_ids.begin(), on->task_ids.end(), [&](const auto& task_id) {
+        const Task& task = state->tasks.at(task_id);
+        return task.group == group && is_to_run(task);
+      });
+    }
+    return tasks;
+  }
   static const std::string& value_of(const Instance& instance, const std::string& attribute) {
     static const std::string kNone;
     const std::string* value = instance.find_attribute(attribute);
@@ -56,29 +83,11 @@ struct PlacementPlan::Cluster {
   void count_by_value(const std::string& attribute);
 };
 
-PlacementPlan::Cluster::Cluster(const State& of, const std::string& cluster,
-                                const std::string& group)
-    : state(&of) {
-  const auto placement = of.placements.find(cluster);
-  const std::size_t slots = placement == of.placements.end() ? 0 : placement->second.fleet.size();
-  instances.resize(slots, nullptr);
-  group_tasks.resize(slots, 0);
-  for (const auto& [id, instance] : of.instances) {
-    if (instance.registration.cluster != cluster) continue;
-    instances[*instance.fleet_slot] = &instance;
-    group_tasks[*instance.fleet_slot] = std::count_if(
-        instance.task_ids.begin(), instance.task_ids.end(), [&](const std::string& task_id) {
-          const Task& task = of.tasks.at(task_id);
-          return task.group == group && is_to_run(task);
-        });
-  }
-}
-
 void PlacementPlan::Cluster::count_by_value(const std::string& attribute) {
   auto& counts = by_value[attribute];
-  for (std::size_t slot = 0; slot < instances.size(); ++slot) {
-    if (instances[slot] == nullptr || group_tasks[slot] == 0) continue;
-    counts[value_of(*instances[slot], attribute)] += group_tasks[slot];
+  for (NodeSlot slot = 0; slot < group_tasks.size(); ++slot) {
+    const Instance* on = instance(slot);
+    if (on != nullptr && tasks(slot) > 0) counts[value_of(*on, attribute)] += tasks(slot);
   }
 }
 
@@ -99,14 +108,13 @@ PlacementPlan PlacementPlan::make(const State& state, const std::string& cluster
   const std::shared_ptr<Cluster> known = plan.cluster_;
 
   if (rules.distinct_instance) {
-    plan.query_.constraints.push_back({std::string(kDistinctUnsatisfied), [known](NodeSlot slot) {
-                                         return known->group_tasks[slot] == 0;
-                                       }});
+    plan.query_.constraints.push_back({std::string(kDistinctUnsatisfied),
+                                       [known](NodeSlot slot) { return known->tasks(slot) == 0; }});
   }
   for (Query& query : member_of) {
     plan.query_.constraints.push_back(
         {std::string(kMemberOfUnsatisfied), [known, query = std::move(query)](NodeSlot slot) {
-           const Instance* instance = known->instances[slot];
+           const Instance* instance = known->instance(slot);
            return instance != nullptr &&
                   query.matches(InstanceFacts(*known->state, *instance).facts());
          }});
@@ -122,13 +130,13 @@ PlacementPlan PlacementPlan::make(const State& state, const std::string& cluster
       plan.stages_.push_back(RankStage::binpack(pack_field(strategy.field)));
     } else if (!strategy.field.starts_with(kAttributeField)) {
       plan.stages_.push_back(
-          RankStage::spread([known](NodeSlot slot) { return known->group_tasks[slot]; }));
+          RankStage::spread([known](NodeSlot slot) { return known->tasks(slot); }));
     } else {
       const std::string attribute = strategy.field.substr(kAttributeField.size());
       known->count_by_value(attribute);
       plan.stages_.push_back(RankStage::spread([known, attribute](NodeSlot slot) {
         const auto& counts = known->by_value.at(attribute);
-        const auto found = counts.find(Cluster::value_of(*known->instances[slot], attribute));
+        const auto found = counts.find(Cluster::value_of(*known->instance(slot), attribute));
         return found == counts.end() ? 0 : found->second;
       }));
     }
@@ -138,9 +146,9 @@ PlacementPlan PlacementPlan::make(const State& state, const std::string& cluster
 
 void PlacementPlan::note_placed(NodeSlot slot) {
   if (cluster_ == nullptr) return;
-  ++cluster_->group_tasks[slot];
+  ++cluster_->tasks(slot);
   for (auto& [attribute, counts] : cluster_->by_value) {
-    ++counts[Cluster::value_of(*cluster_->instances[slot], attribute)];
+    ++counts[Cluster::value_of(*cluster_->instance(slot), attribute)];
   }
 }
 

@@ -1,6 +1,7 @@
 #include "core/placement_policy.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/balanced_policy.h"
 #include "core/bestfit_policy.h"
@@ -18,6 +19,13 @@ const std::vector<std::string_view>& placement_policy_names() {
 bool is_placement_policy(std::string_view name) {
   const std::vector<std::string_view>& names = placement_policy_names();
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+NodeScore PlacementPolicy::score(const Fleet& fleet, NodeSlot slot, const TaskNeed& need) const {
+  std::array<GpuKind, base::limits::kGpusPerInstance> kinds;
+  NodeDigest digest = digest_of(fleet, slot, kinds.data());
+  digest.value = value(fleet, digest, kinds.data());
+  return score_node(fleet, slot, digest, kinds.data(), need);
 }
 
 std::unique_ptr<PlacementPolicy> make_placement_policy(std::string_view name) {

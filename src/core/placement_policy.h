@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/fleet.h"
+#include "core/node_digest.h"
 #include "core/placement_query.h"
 #include "core/workload.h"
 
@@ -36,8 +37,14 @@ class PlacementPolicy {
   virtual ~PlacementPolicy() = default;
   // Builds its tables. Before the first call it decides without having learned anything.
   virtual void train(const Fleet& fleet, const TrainingSet& set) = 0;
-  // The node admits the need's class. Host memory and constraints are not looked at here.
-  virtual NodeScore score(const Fleet& fleet, NodeSlot slot, const TaskNeed& need) const = 0;
+  // What the node is worth as it is, for policies that compare by it.
+  virtual std::int64_t value(const Fleet&, const NodeDigest&, const GpuKind*) const { return 0; }
+  // The node admits the need's class. Host memory and constraints are not looked at here. `digest` is
+  // the node's present one, with its value.
+  virtual NodeScore score_node(const Fleet& fleet, NodeSlot slot, const NodeDigest& digest,
+                               const GpuKind* kinds, const TaskNeed& need) const = 0;
+  // The same, everything looked at anew.
+  NodeScore score(const Fleet& fleet, NodeSlot slot, const TaskNeed& need) const;
   // What the cost of this choice is made of.
   virtual std::vector<PolicyTerm> terms(const Fleet& fleet, const PlacementChoice& choice,
                                         const TaskNeed& need) const = 0;

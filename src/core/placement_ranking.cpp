@@ -64,6 +64,10 @@ void RankStage::keep_best(const Fleet& fleet, const TaskNeed& need, base::Prng& 
 std::optional<PlacementChoice> choose_by_stages(const Fleet& fleet, const PlacementQuery& query,
                                                 const std::vector<RankStage>& stages,
                                                 base::Prng& prng) {
+  // By GPU memory alone is the order of the index.
+  if (stages.size() == 1 && stages[0].packs_gpu_memory() && !query.wholes_by_memory) {
+    return choose_tight(fleet, query);
+  }
   std::vector<NodeSlot> nodes;
   for (NodeSlot slot = 0; slot < fleet.size(); ++slot) {
     if (node_admits(fleet, slot, query) && fleet.gpus_fit(slot, query.need.gpu)) {

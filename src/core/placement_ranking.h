@@ -25,6 +25,9 @@ class RankStage {
   // field as this one. Nodes without a value: what ECS says of them is the caller's to decide.
   static RankStage spread(std::function<std::int64_t(NodeSlot)> tasks_of_value);
   static RankStage random();
+  bool packs_gpu_memory() const {
+    return kind_ == Kind::kBinpack && field_ == PackField::kGpuMemory;
+  }
 
   void keep_best(const Fleet& fleet, const TaskNeed& need, base::Prng& prng,
                  std::vector<NodeSlot>& nodes) const;
@@ -38,7 +41,7 @@ class RankStage {
   std::function<std::int64_t(NodeSlot)> tasks_of_value_;
 };
 
-// Looks at every node. Ties after the last stage go to the first node; in it, the tightest GPU that
+// Looks at every node, unless the one stage is the order of the index. Ties after the last stage go to the first node; in it, the tightest GPU that
 // fits, or the lowest idle ones.
 std::optional<PlacementChoice> choose_by_stages(const Fleet& fleet, const PlacementQuery& query,
                                                 const std::vector<RankStage>& stages,

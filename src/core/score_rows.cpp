@@ -58,20 +58,40 @@ void ScoreRows::set_cost(Row& row, NodeSlot slot, std::int32_t cost) {
   }
 }
 
+NodeScore ScoreRows::score_of(const Fleet& fleet, const PlacementPolicy& policy,
+                              const PlacementQuery& query, NodeSlot slot) {
+  const NodeDigest& digest =
+      digests_.at(fleet, slot, epoch_, [&](const NodeDigest& made, const GpuKind* kinds) {
+        return policy.value(fleet, made, kinds);
+      });
+  if (!digest.may_fit(query.need) || !query.admits_class(digest.node_class)) return {};
+  return policy.score_node(fleet, slot, digest, digests_.kinds(fleet, slot), query.need);
+}
+
 void ScoreRows::score(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
                       const PlacementQuery& query, NodeSlot slot) {
-  const FleetNode& node = fleet.node(slot);
-  NodeScore score;
-  if (node.placeable && query.admits_class(node.node_class)) {
-    score = policy.score(fleet, slot, query.need);
-  }
+  const NodeScore score = score_of(fleet, policy, query, slot);
   row.gpus[slot] = score.gpu;
   set_cost(row, slot, score.cost);
+}
+
+// All nodes of one block; the block's least cost is found once, at the end.
+void ScoreRows::score_block(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
+                            const PlacementQuery& query, std::size_t block) {
+  const std::size_t end = std::min(row.costs.size(), (block + 1) * kBlock);
+  for (std::size_t i = block * kBlock; i < end; ++i) {
+    const NodeScore score = score_of(fleet, policy, query, static_cast<NodeSlot>(i));
+    row.costs[i] = score.cost;
+    row.gpus[i] = score.gpu;
+  }
+  row.block_least[block] = least_of(row.costs, block);
+  row.super_least[block / kBlock] = least_of(row.block_least, block / kBlock);
 }
 
 void ScoreRows::bring_up_to_date(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
                                  const PlacementQuery& query) {
   const std::size_t nodes = fleet.size();
+  digests_.grow(fleet);
   if (row.costs.size() < nodes) {
     // Nodes that have joined stand in the changes.
     row.costs.resize(nodes, kNoFitCost);
@@ -80,24 +100,25 @@ void ScoreRows::bring_up_to_date(Row& row, const Fleet& fleet, const PlacementPo
     row.super_least.resize((row.block_least.size() + kBlock - 1) / kBlock, kNoFitCost);
   }
   const bool missed = row.position < fleet.changes_begin() ||
-                      fleet.changes_end() - row.position > std::max(nodes, kScoresPerDecision);
+                      fleet.changes_end() - row.position > std::max<std::size_t>(nodes, 64);
   if (row.epoch != epoch_ || missed) {
     row.epoch = epoch_;
     row.position = fleet.changes_end();
     row.sweep_at = 0;
     row.swept = false;
   }
-  std::size_t left = kScoresPerDecision;
+  std::size_t left = nodes <= kScoresPerDecision ? 2 * kScoresPerDecision : kScoresOfLargeFleet;
   for (; row.position < fleet.changes_end() && left > 0; ++row.position) {
     if (!fleet.is_last_change(row.position)) continue;
     score(row, fleet, policy, query, fleet.change_at(row.position));
     --left;
   }
   if (row.swept) return;
-  for (; row.sweep_at < nodes && left > 0; ++row.sweep_at, --left) {
-    score(row, fleet, policy, query, static_cast<NodeSlot>(row.sweep_at));
+  const std::size_t blocks = row.block_least.size();
+  for (; row.sweep_at < blocks && left >= kBlock; ++row.sweep_at, left -= kBlock) {
+    score_block(row, fleet, policy, query, row.sweep_at);
   }
-  row.swept = row.sweep_at >= nodes;
+  row.swept = row.sweep_at >= blocks;
 }
 
 std::optional<NodeSlot> ScoreRows::least(const Row& row, const Fleet& fleet,
@@ -153,7 +174,7 @@ std::optional<PlacementChoice> ScoreRows::choose(const Fleet& fleet, const Place
 }
 
 std::size_t ScoreRows::bytes() const {
-  std::size_t bytes = 0;
+  std::size_t bytes = digests_.bytes();
   for (const auto& [key, row] : rows_) {
     bytes += sizeof(Row) + row->costs.capacity() * 4 + row->gpus.capacity() +
              (row->block_least.capacity() + row->super_least.capacity()) * 4;

@@ -2,9 +2,10 @@
 // 64 and every 4096 nodes above it, so that a decision looks at the nodes that have changed and walks
 // straight to the least cost.
 //
-// No decision scores more than kScoresPerDecision nodes. In a fleet that is larger, a row that is new,
-// or that a training has made stale, is filled in over its next decisions: until then the choice is the
-// best among the scored nodes, its score renewed first, and the tightest fit by the index.
+// In a fleet of at most kScoresPerDecision nodes every choice is the best there is. In one that is
+// larger no decision scores more than kScoresOfLargeFleet nodes: a row that is new, or that a training
+// has made stale, is filled in over its next decisions; until then the choice is the best among the
+// scored nodes, its score renewed first, and the tightest fit by the index.
 // A pure cache: it may be dropped at any time. Not thread safe.
 #pragma once
 
@@ -15,11 +16,13 @@
 #include <tuple>
 #include <vector>
 
+#include "core/node_digest.h"
 #include "core/placement_policy.h"
 
 namespace cotenant::core {
 
-inline constexpr std::size_t kScoresPerDecision = 2048;
+inline constexpr std::size_t kScoresPerDecision = 16384;
+inline constexpr std::size_t kScoresOfLargeFleet = 2048;
 // Bytes of all rows; the one that was not asked for longest goes.
 inline constexpr std::size_t kScoreRowBytes = std::size_t{64} << 20;
 
@@ -41,7 +44,7 @@ class ScoreRows {
     std::vector<std::int32_t> block_least;
     std::vector<std::int32_t> super_least;
     std::uint64_t position = 0;  // in the fleet's changes
-    std::size_t sweep_at = 0;    // nodes from here on are still to be scored
+    std::size_t sweep_at = 0;    // blocks from here on are still to be scored
     bool swept = false;
     std::uint64_t epoch = 0;
     std::uint64_t last_used = 0;
@@ -50,8 +53,12 @@ class ScoreRows {
   Row& row_for(const Fleet& fleet, const PlacementQuery& query);
   void bring_up_to_date(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
                         const PlacementQuery& query);
-  static void score(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
-                    const PlacementQuery& query, NodeSlot slot);
+  NodeScore score_of(const Fleet& fleet, const PlacementPolicy& policy, const PlacementQuery& query,
+                     NodeSlot slot);
+  void score(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
+             const PlacementQuery& query, NodeSlot slot);
+  void score_block(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
+                   const PlacementQuery& query, std::size_t block);
   static void set_cost(Row& row, NodeSlot slot, std::int32_t cost);
   static std::optional<NodeSlot> least(const Row& row, const Fleet& fleet,
                                        const PlacementQuery& query);
@@ -59,6 +66,7 @@ class ScoreRows {
                                    NodeSlot slot);
 
   std::map<Key, std::unique_ptr<Row>> rows_;
+  DigestTable digests_;
   std::uint64_t epoch_ = 1;
   std::uint64_t clock_ = 0;
 };

@@ -80,6 +80,16 @@ std::vector<const Instance*> active_instances(const State& state, const std::str
   return instances;
 }
 
+bool has_active_instance(const State& state, const std::string& cluster) {
+  const auto placement = state.placements.find(cluster);
+  if (placement == state.placements.end()) return false;
+  const Fleet& fleet = placement->second.fleet;
+  for (NodeSlot slot = 0; slot < fleet.size(); ++slot) {
+    if (fleet.node(slot).active) return true;
+  }
+  return false;
+}
+
 std::string_view placement_policy(const Cluster& cluster) {
   const auto set = cluster.settings.find(kPlacementPolicySetting);
   return set == cluster.settings.end() ? kDefaultPlacementPolicy : std::string_view(set->second);

@@ -97,6 +97,7 @@ base::Status require_cluster(const State& state, const std::string& name);
 
 // The cluster's ACTIVE instances in order of registration.
 std::vector<const Instance*> active_instances(const State& state, const std::string& cluster);
+bool has_active_instance(const State& state, const std::string& cluster);
 
 // Adds an instance that is not known yet. Its node in the fleet comes after all others.
 Instance& add_instance(State& state, Instance instance);

@@ -300,7 +300,7 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
 
   const auto launch = prepare_launch(state, command);
   if (!launch) return fail(launch.error());
-  if (active_instances(state, command.cluster).empty()) {
+  if (!has_active_instance(state, command.cluster)) {
     return fail(
         ErrorCode::kInvalidParameter,
         fmt::format("cluster: No Container Instances were found in your cluster '{}'; start "
@@ -313,7 +313,9 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
   PlacementPlan plan =
       PlacementPlan::make(state, command.cluster, launch->need, launch->definition->member_of,
                           command.placement, group_of(command, *launch->definition));
-  demand_ports(active_instances(state, command.cluster), plan.query());
+  if (!launch->need.ports.empty()) {
+    demand_ports(active_instances(state, command.cluster), plan.query());
+  }
   for (int copy = 0; copy < command.count; ++copy) {
     const auto placement = place_task(state, command.cluster, plan, context.prng, outcome.effects);
     if (!placement) {

@@ -15,10 +15,11 @@ std::uint64_t least_key(const Fleet& fleet, const PlacementQuery& query,
                         RankOf&& rank_of) {
   std::uint64_t least = UINT64_MAX;
   std::uint64_t best = UINT64_MAX;
+  const Room room = room_of(query.need.cpu_units, query.need.memory_mib);
   const std::vector<ClassIndex>& classes = fleet.index().classes;
   for (std::size_t id = 0; id < classes.size(); ++id) {
     if (!query.admits_class(static_cast<ClassId>(id))) continue;
-    for (auto at = (classes[id].*keys).at_least(from); !at.at_end(); at.advance()) {
+    for (auto at = (classes[id].*keys).at_least(from, room); !at.at_end(); at.advance()) {
       const std::uint64_t rank = rank_of(at.key(), id);
       if (rank >= least) break;
       if (!fits(at.key())) continue;
@@ -34,19 +35,32 @@ std::uint64_t rank_by_key(std::uint64_t key, std::size_t) {
   return key;
 }
 
+// The lowest GPU that the key stands for and that the need fits.
+std::optional<std::size_t> gpu_of_key(const Fleet& fleet, std::uint64_t key,
+                                      const TaskGpuNeed& need) {
+  const NodeSlot slot = index_key::slot_of(key);
+  const FleetGpu* gpus = fleet.gpus(slot);
+  for (std::size_t i = 0; i < fleet.node(slot).gpu_count; ++i) {
+    if (gpus[i].left_mib == index_key::share_left_mib(key) &&
+        gpus[i].is_idle() == index_key::share_is_idle(key) &&
+        Fleet::gpu_fits_share(gpus[i], need)) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<PlacementChoice> choose_share(const Fleet& fleet, const PlacementQuery& query) {
   const TaskGpuNeed& need = query.need.gpu;
   if (need.shared_memory_mib > INT32_MAX) return std::nullopt;  // no GPU is that large
   const std::uint64_t best = least_key(
-      fleet, query, &ClassIndex::shares, index_key::share(need.shared_memory_mib, false, 0, 0),
+      fleet, query, &ClassIndex::shares, index_key::share(need.shared_memory_mib, false, 0),
       [&](std::uint64_t key) {
-        const NodeSlot slot = index_key::share_slot(key);
-        return node_admits(fleet, slot, query) &&
-               Fleet::gpu_fits_share(fleet.gpu(slot, index_key::share_gpu(key)), need);
+        return node_admits(fleet, index_key::slot_of(key), query) && gpu_of_key(fleet, key, need);
       },
       rank_by_key);
   if (best == UINT64_MAX) return std::nullopt;
-  return PlacementChoice{index_key::share_slot(best), GpuSet::of(index_key::share_gpu(best))};
+  return PlacementChoice{index_key::slot_of(best), GpuSet::of(*gpu_of_key(fleet, best, need))};
 }
 
 std::optional<PlacementChoice> choose_node(const Fleet& fleet, const PlacementQuery& query) {
@@ -56,16 +70,16 @@ std::optional<PlacementChoice> choose_node(const Fleet& fleet, const PlacementQu
       fleet, query, whole ? &ClassIndex::wholes : &ClassIndex::usable,
       whole ? index_key::node(need.whole_all ? 1 : need.whole_count, 0) : 0,
       [&](std::uint64_t key) {
-        const NodeSlot slot = index_key::node_slot(key);
+        const NodeSlot slot = index_key::slot_of(key);
         return node_admits(fleet, slot, query) && (!whole || fleet.whole_count(slot, need) > 0);
       },
       [&](std::uint64_t key, std::size_t id) {
         if (!whole || !query.wholes_by_memory) return key;
         const auto idle = static_cast<std::int64_t>(key >> index_key::kSlotBits);
-        return index_key::node(idle * fleet.classes()[id].gpu_mib, index_key::node_slot(key));
+        return index_key::node(idle * fleet.classes()[id].gpu_mib, index_key::slot_of(key));
       });
   if (best == UINT64_MAX) return std::nullopt;
-  const NodeSlot slot = index_key::node_slot(best);
+  const NodeSlot slot = index_key::slot_of(best);
   return PlacementChoice{slot, whole ? fleet.lowest_idle(slot, need) : GpuSet{}};
 }
 

@@ -1,12 +1,13 @@
 // The frame of the policies that price a node by a value: cost = value after placing less value before.
 //
-// A value is a function of sums over the node's GPUs, so that trying another GPU costs a subtraction
-// and an addition, not a walk. A Model gives:
+// A value is a function of sums over the node's kinds of GPUs, so that trying another GPU costs a
+// subtraction and an addition, not a walk. A Model gives:
 //   Sums        what is summed; default constructed: nothing
 //   View view(node class, milli-CPU left)        the tables that apply
-//   void add/drop(Sums&, View, milli left)       one GPU more, or less
+//   void add/drop(Sums&, View, milli left, count)  GPUs more, or less
 //   int64 value(View, Sums)                      of the node
-//   int32 cost(before, after, need, Sums before) what is compared
+//   int32 cost(before, after, need, Sums before)  what is compared; of these sums only what the CPU
+//                                                left does not change
 #pragma once
 
 #include <cstdint>
@@ -21,64 +22,60 @@ inline std::int64_t ceil_div(std::int64_t dividend, std::int64_t divisor) {
   return dividend >= 0 ? (dividend + divisor - 1) / divisor : -((-dividend) / divisor);
 }
 
-// Per-mille left on the GPU after the share has been taken.
+// Per-mille left after a share has been taken of a GPU with so many MiB left and in all.
+inline int milli_after_share(std::int64_t left_mib, std::int64_t total_mib,
+                             const TaskGpuNeed& need) {
+  left_mib -= need.shared_memory_mib;
+  return static_cast<int>(total_mib == 1000 ? left_mib : left_mib * 1000 / total_mib);
+}
 inline int milli_after_share(const FleetGpu& gpu, const TaskGpuNeed& need) {
-  const std::int64_t left_mib = gpu.left_mib - need.shared_memory_mib;
-  if (gpu.total_mib == 1000) return static_cast<int>(left_mib);
-  return static_cast<int>(left_mib * 1000 / gpu.total_mib);
+  return milli_after_share(gpu.left_mib, gpu.total_mib, need);
+}
+
+template <class Model, class View>
+typename Model::Sums sums_of(const Model& model, const View& view, const NodeDigest& digest,
+                             const GpuKind* kinds) {
+  typename Model::Sums sums;
+  for (int i = 0; i < digest.kinds; ++i) model.add(sums, view, kinds[i].milli, kinds[i].count);
+  return sums;
 }
 
 template <class Model>
-NodeScore score_by_value(const Model& model, const Fleet& fleet, NodeSlot slot,
-                         const TaskNeed& need) {
-  const FleetNode& node = fleet.node(slot);
-  NodeScore score;
-  if (!node.placeable || node.cpu_free < need.cpu_units) return score;
-  const bool share = need.gpu.is_shared();
-  if (share ? !node.can_share : (need.gpu.is_whole() && fleet.whole_count(slot, need.gpu) == 0)) {
-    return score;
-  }
-  const FleetGpu* gpus = fleet.gpus(slot);
-  bool any = !share;
-  for (int i = 0; !any && i < node.gpu_count; ++i) any = Fleet::gpu_fits_share(gpus[i], need.gpu);
-  if (!any) return score;
+std::int64_t value_of_node(const Model& model, const Fleet& fleet, const NodeDigest& digest,
+                           const GpuKind* kinds) {
+  if (digest.cpu_free < 0) return 0;  // it takes no work, nobody asks
+  const auto view = model.view(digest.node_class, fleet.cpu_milli(digest.cpu_free));
+  return model.value(view, sums_of(model, view, digest, kinds));
+}
 
-  const auto view_before = model.view(node.node_class, fleet.cpu_milli(node.cpu_free));
-  const auto view = model.view(node.node_class, fleet.cpu_milli(node.cpu_free - need.cpu_units));
-  typename Model::Sums before;
-  typename Model::Sums sums;
-  for (int i = 0; i < node.gpu_count; ++i) {
-    model.add(before, view_before, gpus[i].left_milli);
-    model.add(sums, view, gpus[i].left_milli);
-  }
-  const std::int64_t value_before = model.value(view_before, before);
-  if (!share) {
-    int wanted = need.gpu.is_whole() ? fleet.whole_count(slot, need.gpu) : 0;
-    for (int i = 0; wanted > 0; ++i) {
-      if (!gpus[i].takes_whole()) continue;
-      model.drop(sums, view, gpus[i].left_milli);
-      model.add(sums, view, 0);
-      --wanted;
+template <class Model>
+NodeScore score_by_value(const Model& model, const Fleet& fleet, const NodeDigest& digest,
+                         const GpuKind* kinds, const TaskNeed& need) {
+  NodeScore score;
+  if (!digest.may_fit(need)) return score;
+  const auto view =
+      model.view(digest.node_class, fleet.cpu_milli(digest.cpu_free - need.cpu_units));
+  const typename Model::Sums sums = sums_of(model, view, digest, kinds);
+  if (!need.gpu.is_shared()) {
+    typename Model::Sums after = sums;
+    if (const int wanted = digest.whole_count(need.gpu); need.gpu.is_whole()) {
+      // Whichever of the idle ones they are: each has all its memory left.
+      model.drop(after, view, 1000, wanted);
+      model.add(after, view, 0, wanted);
     }
-    score.cost = model.cost(value_before, model.value(view, sums), need, before);
+    score.cost = model.cost(digest.value, model.value(view, after), need, sums);
     return score;
   }
-  for (int i = 0; i < node.gpu_count; ++i) {
-    if (!Fleet::gpu_fits_share(gpus[i], need.gpu)) continue;
-    // An equal GPU was tried: the lowest index wins.
-    bool tried = false;
-    for (int j = 0; j < i && !tried; ++j) {
-      tried = gpus[j].left_mib == gpus[i].left_mib && gpus[j].total_mib == gpus[i].total_mib &&
-              Fleet::gpu_fits_share(gpus[j], need.gpu);
-    }
-    if (tried) continue;
+  for (int i = 0; i < digest.kinds; ++i) {
+    const GpuKind& kind = kinds[i];
+    if (!kind.fits_share(need.gpu)) continue;
     typename Model::Sums after = sums;
-    model.drop(after, view, gpus[i].left_milli);
-    model.add(after, view, milli_after_share(gpus[i], need.gpu));
-    const std::int32_t cost = model.cost(value_before, model.value(view, after), need, before);
+    model.drop(after, view, kind.milli);
+    model.add(after, view, milli_after_share(kind.left_mib, kind.total_mib, need.gpu));
+    const std::int32_t cost = model.cost(digest.value, model.value(view, after), need, sums);
     if (cost >= score.cost) continue;
     score.cost = cost;
-    score.gpu = static_cast<std::uint8_t>(i);
+    score.gpu = kind.lowest;
   }
   return score;
 }

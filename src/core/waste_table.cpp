@@ -5,6 +5,10 @@
 namespace cotenant::core {
 namespace {
 
+// A step is found by the core that it lies in; beyond so many, one after the other.
+constexpr std::int64_t kCoreMilli = 1024;
+constexpr std::int64_t kCoresIndexed = 1024;
+
 void sort_distinct(std::vector<std::int64_t>& values) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
@@ -24,6 +28,24 @@ void WasteTable::build(std::size_t classes, const std::vector<TrainingShape>& sh
   }
 }
 
+// How many of the steps are not above this.
+std::size_t WasteTable::Class::step_of(std::int64_t cpu_milli) const {
+  if (cpu_milli < 0) return 0;
+  const auto core = static_cast<std::size_t>(cpu_milli / kCoreMilli);
+  std::size_t step = core_steps[std::min(core, core_steps.size() - 1)];
+  while (step < cpu_steps.size() && cpu_steps[step] <= cpu_milli) ++step;
+  return step;
+}
+
+void WasteTable::index_steps(Class& of) {
+  std::size_t step = 0;
+  for (std::int64_t core = 0; core <= kCoresIndexed; ++core) {
+    while (step < of.cpu_steps.size() && of.cpu_steps[step] < core * kCoreMilli) ++step;
+    of.core_steps.push_back(static_cast<std::uint16_t>(step));
+    if (step == of.cpu_steps.size()) return;
+  }
+}
+
 WasteTable::Class WasteTable::build_class(std::size_t id, const std::vector<TrainingShape>& shapes,
                                           const std::vector<std::int64_t>& weights) {
   Class out;
@@ -35,6 +57,7 @@ WasteTable::Class WasteTable::build_class(std::size_t id, const std::vector<Trai
     if (shapes[i].shape->share_mib > 0) sizes.push_back(here.milli);
   }
   sort_distinct(out.cpu_steps);
+  index_steps(out);
   sort_distinct(sizes);
   out.groups = sizes.size();
   for (std::size_t milli = 0; milli <= 1000; ++milli) {
@@ -75,9 +98,7 @@ WasteTable::Class WasteTable::build_class(std::size_t id, const std::vector<Trai
 WasteTable::Row WasteTable::row(ClassId id, std::int64_t cpu_milli) const {
   if (id >= classes_.size()) return {};
   const Class& from = classes_[id];
-  const auto step = static_cast<std::size_t>(
-      std::upper_bound(from.cpu_steps.begin(), from.cpu_steps.end(), cpu_milli) -
-      from.cpu_steps.begin());
+  const std::size_t step = from.step_of(cpu_milli);
   return {from.group.data(), from.served.data() + step * (from.groups + 1),
           from.whole.data() + step * kIdleCounts};
 }

@@ -34,12 +34,15 @@ class WasteTable {
  private:
   static constexpr std::size_t kIdleCounts = base::limits::kGpusPerInstance + 1;
   struct Class {
-    std::vector<std::int64_t> cpu_steps;  // sorted, distinct: CPU of the shapes
+    std::vector<std::int64_t> cpu_steps;    // sorted, distinct: CPU of the shapes
+    std::vector<std::uint16_t> core_steps;  // by CPU / 1024: how many steps are below that
+    std::size_t step_of(std::int64_t cpu_milli) const;
     std::array<std::uint16_t, 1001> group{};
     std::size_t groups = 0;
     std::vector<std::int64_t> served;  // (cpu_steps + 1) x (groups + 1)
     std::vector<std::int64_t> whole;   // (cpu_steps + 1) x kIdleCounts
   };
+  static void index_steps(Class& of);
   static Class build_class(std::size_t id, const std::vector<TrainingShape>& shapes,
                            const std::vector<std::int64_t>& weights);
 

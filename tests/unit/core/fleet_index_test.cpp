@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "core/placement_ranking.h"
 #include "core/policy_engine.h"
 #include "core/tight_policy.h"
 #include "core/what_if.h"
@@ -59,9 +60,11 @@ TEST(FleetIndexTest, ChoosesWhatAScanChooses) {
   constexpr int kSteps = tests::kSanitized ? 2000 : 30000;
   int placed = 0;
   int refused = 0;
-  for (const int nodes : {1, 3, 8, 20, 40}) {
+  for (const int nodes : {1, 3, 8, 20, 40, 600}) {
     FleetHistory history(static_cast<std::uint64_t>(nodes), nodes);
-    for (int step = 0; step < kSteps; ++step) {
+    // A large one, whose index has many parts to step over, costs the scan more.
+    const int steps = nodes > 100 ? kSteps / 5 : kSteps;
+    for (int step = 0; step < steps; ++step) {
       history.disturb();
       const PlacementQuery query = history.query();
       const auto want = scan_tight(history.fleet(), query);
@@ -79,6 +82,24 @@ TEST(FleetIndexTest, ChoosesWhatAScanChooses) {
   }
   EXPECT_GT(placed, kSteps);
   EXPECT_GT(refused, kSteps / 2);
+}
+
+// One stage goes by the index; the same twice looks at every node.
+TEST(FleetIndexTest, PackingByGpuMemoryIsTheOrderOfTheIndex) {
+  FleetHistory history(12, 30);
+  base::Prng prng(1);
+  const RankStage stage = RankStage::binpack(PackField::kGpuMemory);
+  for (int step = 0; step < 3000; ++step) {
+    history.disturb();
+    const PlacementQuery query = history.query();
+    const auto want = choose_by_stages(history.fleet(), query, {stage, stage}, prng);
+    const auto got = choose_by_stages(history.fleet(), query, {stage}, prng);
+    ASSERT_EQ(got.has_value(), want.has_value()) << step;
+    if (!got) continue;
+    ASSERT_EQ(got->slot, want->slot) << step;
+    ASSERT_TRUE(got->gpus == want->gpus) << step;
+    history.take(*got, query.need);
+  }
 }
 
 TEST(FleetIndexTest, WhatIfLeavesNoTrace) {
@@ -167,7 +188,8 @@ TEST(ScoreRowsTest, ALargeFleetPlacesFromTheFirstDecisionOn) {
   gpu.total_mib = gpu.left_mib = 1000;
   gpu.client_slots = 48;
   image.gpus = {gpu};
-  const std::size_t nodes = 2 * kScoresPerDecision + 100;
+  const std::size_t nodes = kScoresPerDecision + 100;
+  static_assert(kScoresPerDecision > 4 * kScoresOfLargeFleet);  // not all is scored in this test
   // Only the last node has room.
   for (std::size_t i = 0; i + 1 < nodes; ++i) {
     NodeImage full = image;

@@ -2,49 +2,85 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
+#include <map>
 
 #include "base/prng.h"
 
 namespace cotenant::core {
 namespace {
 
-TEST(OrderedKeysTest, AgreesWithAStandardSet) {
+Room random_room(base::Prng& prng) {
+  // Mostly full nodes, so that whole leaves and branches are stepped over.
+  if (prng.next() % 50 != 0) return {static_cast<std::uint16_t>(prng.next() % 3), 2};
+  return {static_cast<std::uint16_t>(prng.next() % 100),
+          static_cast<std::uint16_t>(prng.next() % 100)};
+}
+
+TEST(OrderedKeysTest, AgreesWithAStandardMap) {
   base::Prng prng(7);
-  // From few keys, where chunks thin out and merge, to many, where they split.
+  // From few keys, where leaves thin out and merge, to many, where branches split.
   for (const std::uint64_t range : {50U, 3000U, 100000U}) {
     OrderedKeys keys;
-    std::set<std::uint64_t> want;
+    std::map<std::uint64_t, Room> want;
     for (int step = 0; step < 60000; ++step) {
       const std::uint64_t key = prng.next() % range;
+      const Room room = random_room(prng);
       // Grows, then shrinks.
       const bool insert = prng.next() % 100 < (step < 30000 ? 60U : 35U);
-      if (insert && want.insert(key).second) keys.insert(key);
-      if (!insert && want.erase(key) > 0) keys.erase(key);
+      if (!insert) {
+        if (want.erase(key) > 0) keys.erase(key);
+      } else if (want.emplace(key, room).second) {
+        keys.insert(key, room);
+      } else {
+        want[key] = room;
+        keys.set_room(key, room);
+      }
+      const Room need = prng.next() % 2 == 0 ? Room{} : random_room(prng);
       const std::uint64_t from = prng.next() % range;
-      const auto wanted = want.lower_bound(from);
-      const auto got = keys.at_least(from);
-      ASSERT_EQ(got.at_end(), wanted == want.end());
-      if (!got.at_end()) {
-        ASSERT_EQ(got.key(), *wanted);
+      auto wanted = want.lower_bound(from);
+      auto got = keys.at_least(from, need);
+      for (int steps = 0; steps < 3; ++steps) {
+        while (wanted != want.end() && !wanted->second.covers(need)) ++wanted;
+        ASSERT_EQ(got.at_end(), wanted == want.end());
+        if (got.at_end()) break;
+        ASSERT_EQ(got.key(), wanted->first);
+        got.advance();
+        ++wanted;
       }
     }
     ASSERT_EQ(keys.size(), want.size());
     auto at = keys.first();
-    for (const std::uint64_t key : want) {
+    for (const auto& [key, room] : want) {
       ASSERT_FALSE(at.at_end());
       ASSERT_EQ(at.key(), key);
       at.advance();
     }
     EXPECT_TRUE(at.at_end());
+    for (const auto& [key, room] : want) keys.erase(key);
+    EXPECT_TRUE(keys.first().at_end());
   }
+}
+
+TEST(OrderedKeysTest, ANodeThatCanTakeANeedIsNeverSteppedOver) {
+  base::Prng prng(8);
+  for (int round = 0; round < 20000; ++round) {
+    // Up to beyond what a Room can tell apart.
+    const auto amount = [&] { return static_cast<std::int64_t>(prng.next() % 3'000'000); };
+    const std::int64_t cpu = amount();
+    const std::int64_t memory = amount();
+    const Room need = room_of(cpu - cpu * static_cast<std::int64_t>(prng.next() % 2) / 3, memory);
+    EXPECT_TRUE(room_of(cpu, memory).covers(need));
+  }
+  EXPECT_FALSE(room_of(100 * kRoomCpuUnits, 0).covers(room_of(101 * kRoomCpuUnits, 0)));
+  EXPECT_EQ(room_of(-5, -5), Room{});
 }
 
 TEST(OrderedKeysDeathTest, AKeyTwiceOrAbsentStopsTheProgram) {
   OrderedKeys keys;
-  keys.insert(5);
-  EXPECT_DEATH(keys.insert(5), "assertion failed");
+  keys.insert(5, {});
+  EXPECT_DEATH(keys.insert(5, {}), "assertion failed");
   EXPECT_DEATH(keys.erase(6), "assertion failed");
+  EXPECT_DEATH(keys.set_room(6, {}), "assertion failed");
 }
 
 }  // namespace

@@ -1,0 +1,96 @@
+// A node as the scoring policies see it: GPUs that no need can tell apart stand once, with their
+// number. A node of eight GPUs has two or three kinds of them, so that a score costs two or three
+// steps, and most needs are seen not to fit at a glance.
+//
+// DigestTable keeps the digests of a fleet's nodes and makes anew what has changed. A pure cache.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/fleet.h"
+
+namespace cotenant::core {
+
+struct GpuKind {
+  std::int32_t left_mib = 0;
+  std::int32_t total_mib = 0;
+  std::int16_t milli = 0;         // left, of 1000
+  std::int16_t free_clients = 0;  // containers that it still takes; 10 are as good as more
+  std::uint8_t count = 0;
+  std::uint8_t lowest = 0;  // index of the first one
+  bool takes_share = false;
+  bool takes_whole = false;
+
+  bool fits_share(const TaskGpuNeed& need) const {
+    return takes_share && left_mib >= need.shared_memory_mib &&
+           need.shared_containers <= free_clients;
+  }
+};
+
+// Its kinds are in the order of their first GPUs.
+struct NodeDigest {
+  std::int64_t cpu_free = -1;       // -1: it takes no work
+  std::int64_t value = 0;           // what the policy finds the node worth as it is
+  std::int32_t most_left_mib = -1;  // of the GPUs that take shares; -1: there is none
+  ClassId node_class = 0;
+  std::uint8_t kinds = 0;
+  std::uint8_t gpu_count = 0;
+  std::uint8_t whole_gpus = 0;
+
+  // 0: it cannot give them.
+  int whole_count(const TaskGpuNeed& need) const {
+    const int wanted = need.whole_all ? gpu_count : need.whole_count;
+    return wanted <= whole_gpus ? wanted : 0;
+  }
+  // False: it does not fit. True: it may.
+  bool may_fit(const TaskNeed& need) const {
+    if (cpu_free < need.cpu_units) return false;
+    if (need.gpu.is_shared()) return most_left_mib >= need.gpu.shared_memory_mib;
+    return !need.gpu.is_whole() || whole_count(need.gpu) > 0;
+  }
+};
+
+// `kinds` has room for as many as the node has GPUs.
+NodeDigest digest_of(const Fleet& fleet, NodeSlot slot, GpuKind* kinds);
+
+class DigestTable {
+ public:
+  // The node's digest as of now. value_of(digest, kinds) is asked where it was made anew, or when
+  // `epoch`, which must grow with each training of the policy, is not the one that it was asked in.
+  template <class ValueOf>
+  const NodeDigest& at(const Fleet& fleet, NodeSlot slot, std::uint64_t epoch, ValueOf&& value_of) {
+    Entry& entry = entries_[slot];
+    const bool changed = entry.change != fleet.last_change(slot);
+    if (changed || entry.epoch != epoch) {
+      GpuKind* kinds = kinds_.data() + fleet.node(slot).gpu_begin;
+      if (changed) entry.digest = digest_of(fleet, slot, kinds);
+      entry.digest.value = value_of(entry.digest, kinds);
+      entry.change = fleet.last_change(slot);
+      entry.epoch = epoch;
+    }
+    return entry.digest;
+  }
+  const GpuKind* kinds(const Fleet& fleet, NodeSlot slot) const {
+    return kinds_.data() + fleet.node(slot).gpu_begin;
+  }
+  // To be called before at() where the fleet may have grown.
+  void grow(const Fleet& fleet) {
+    if (entries_.size() < fleet.size()) entries_.resize(fleet.size());
+    if (kinds_.size() < fleet.gpu_places()) kinds_.resize(fleet.gpu_places());
+  }
+  std::size_t bytes() const {
+    return entries_.capacity() * sizeof(Entry) + kinds_.capacity() * sizeof(GpuKind);
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t change = 0;
+    std::uint64_t epoch = 0;
+    NodeDigest digest;
+  };
+  std::vector<Entry> entries_;  // by slot
+  std::vector<GpuKind> kinds_;  // in the places of the fleet's GPUs
+};
+
+}  // namespace cotenant::core
