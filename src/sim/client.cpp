@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "codec/ecs_request.h"
 #include "codec/json.h"
+#include "core/reducer.h"
 #include "sim/definitions.h"
 
 namespace cotenant::sim {
@@ -24,81 +25,42 @@ codec::Json parsed(const std::string& text) {
 
 }  // namespace
 
-Client::Client(Env& env, Plane& plane) : env_(env), plane_(plane) {}
+Client::Client(Env& env, Plane& plane)
+    : env_(env), plane_(plane), caller_(env, plane), registrar_(env, caller_) {}
 
 void Client::know_instance(const std::string& id) {
   instances_.push_back(id);
 }
 
 void Client::call() {
-  const std::int64_t dice = env_.dice.below(100);
-  if (dice < 40) return run_task();
-  if (dice < 44) return start_task();
-  if (dice < 50) return repeat_run_task();
-  if (dice < 88) return stop_task();
-  if (dice < 91) return update_instance();
-  if (dice < 92) return deregister_instance();
-  if (dice < 97) {
-    return register_definition(
+  const std::int64_t dice = env_.dice.below(1000);
+  if (dice < 380) return run_task();
+  if (dice < 420) return start_task();
+  if (dice < 480) return repeat_run_task();
+  if (dice < 840) return stop_task();
+  if (dice < 870) return update_instance();
+  if (dice < 885) return deregister_instance();
+  if (dice < 925) {
+    return registrar_.register_definition(
         static_cast<std::size_t>(env_.dice.below(static_cast<std::int64_t>(definition_count()))));
   }
-  create_cluster();
+  if (dice < 940) return registrar_.deregister_definition();
+  if (dice < 950) return registrar_.delete_definitions();
+  if (dice < 970) return tag();
+  if (dice < 990) return registrar_.create_cluster(env_.dice.any(kClusters));
+  registrar_.delete_cluster(env_.dice.any(kClusters));
 }
 
-void Client::send(core::Command command, Settle settle) {
-  ++waiting_;
-  // Shared by the answer and by its owner's end without one.
-  struct Pending {
-    Client* client;
-    Settle settle;
-    bool answered = false;
-    void end(Fate fate, const core::Reply* reply) {
-      if (std::exchange(answered, true)) return;
-      --client->waiting_;
-      if (fate == Fate::kAcknowledged) ++client->acknowledged_;
-      if (fate == Fate::kUnknown) ++client->unknown_;
-      settle(fate, reply);
-    }
-    // The process that had it is gone.
-    ~Pending() { end(Fate::kUnknown, nullptr); }
-  };
-  auto pending = std::make_shared<Pending>();
-  pending->client = this;
-  pending->settle = std::move(settle);
-  const auto status =
-      plane_.post(std::move(command),
-                  [this, pending](const base::Result<core::Reply>& reply, const core::State&) {
-                    if (reply) return pending->end(Fate::kAcknowledged, &*reply);
-                    env_.journal.note("client: {}", reply.error().message);
-                    pending->end(plane_.failed() ? Fate::kUnknown : Fate::kRefused, nullptr);
-                  });
-  if (!status) pending->end(Fate::kRefused, nullptr);
+void Client::mend() {
+  if (!plane_.up() || !idle()) return;
+  const auto found = plane_.state().clusters.find(core::kDefaultCluster);
+  if (found == plane_.state().clusters.end() || !found->second.active()) {
+    registrar_.create_cluster(core::kDefaultCluster);
+  }
 }
 
-void Client::register_definitions() {
-  for (std::size_t kind = 0; kind < definition_count(); ++kind) register_definition(kind);
-}
-
-void Client::register_definition(std::size_t kind) {
-  const std::string tag = fmt::format("image-{}", ++calls_);
-  auto decoded = codec::decode_register_task_definition(parsed(definition_body(kind, tag)));
-  COTENANT_ASSERT(decoded.has_value());
-  env_.journal.note("client: RegisterTaskDefinition {} {}", definition_family(kind), tag);
-  send(std::move(decoded->value), [this, tag](Fate fate, const core::Reply* reply) {
-    if (fate != Fate::kAcknowledged) return;
-    const auto& made = std::get<core::TaskDefinitionReply>(*reply);
-    const std::string name = fmt::format("{}:{}", made.family, made.revision);
-    if (!definitions_.emplace(name, tag).second) {
-      env_.journal.violation("{} was answered to two registrations", name);
-    }
-  });
-}
-
-void Client::create_cluster() {
-  const std::string name = env_.dice.any(kClusters);
-  send(core::CreateCluster{name}, [this, name](Fate fate, const core::Reply*) {
-    if (fate == Fate::kAcknowledged) clusters_.insert(name);
-  });
+void Client::tag() {
+  registrar_.tag("default", task_ids_.empty() ? "" : env_.dice.any(task_ids_));
 }
 
 void Client::run_task() {
@@ -106,9 +68,9 @@ void Client::run_task() {
   const auto kind =
       static_cast<std::size_t>(env_.dice.below(static_cast<std::int64_t>(definition_count())));
   const bool has_token = env_.dice.per_mille(400);
-  std::string body =
-      fmt::format(R"({{"cluster":"{}","taskDefinition":"{}","count":{},"startedBy":"{}")",
-                  env_.dice.any(kClusters), definition_family(kind), env_.dice.between(1, 4), name);
+  std::string body = fmt::format(
+      R"({{"cluster":"{}","taskDefinition":"{}","count":{},"startedBy":"{}")",
+      env_.dice.any(kClusters), registrar_.any_definition(kind), env_.dice.between(1, 4), name);
   if (has_token) {
     body += fmt::format(R"(,"clientToken":"token-{}")", name);
     with_token_.push_back(name);
@@ -132,29 +94,43 @@ void Client::send_run(const std::string& name) {
 }
 
 void Client::expect_tasks(core::Command command, const std::string& name) {
-  ++runs_.at(name).attempts;
-  send(std::move(command), [this, name](Fate fate, const core::Reply* reply) {
-    Run& run = runs_.at(name);
-    if (fate != Fate::kUnknown) --run.attempts;
-    if (fate != Fate::kAcknowledged) return;
-    const auto& answer = std::get<core::RunTaskReply>(*reply);
-    const std::set<std::string> ids(answer.task_ids.begin(), answer.task_ids.end());
-    if (ids.size() + answer.failures.size() != static_cast<std::size_t>(run.command.count)) {
-      env_.journal.violation("{}: {} tasks and {} failures for a count of {}", name, ids.size(),
-                             answer.failures.size(), run.command.count);
+  Run& sent = runs_.at(name);
+  ++sent.sent;
+  ++sent.attempts;
+  caller_.send(std::move(command),
+               [this, name](Fate fate, const core::Reply* reply, const core::State* state) {
+                 if (fate != Fate::kUnknown) --runs_.at(name).attempts;
+                 if (fate != Fate::kAcknowledged) return;
+                 tasks_answered(name, std::get<core::RunTaskReply>(*reply), *state);
+               });
+}
+
+void Client::tasks_answered(const std::string& name, const core::RunTaskReply& answer,
+                            const core::State& state) {
+  Run& run = runs_.at(name);
+  const std::set<std::string> ids(answer.task_ids.begin(), answer.task_ids.end());
+  if (ids.size() + answer.failures.size() != static_cast<std::size_t>(run.command.count)) {
+    env_.journal.violation("{}: {} tasks and {} failures for a count of {}", name, ids.size(),
+                           answer.failures.size(), run.command.count);
+  }
+  if (!run.acknowledged.empty() && ids != run.acknowledged) {
+    env_.journal.violation("{}: the same token was answered {} and {}", name,
+                           fmt::join(run.acknowledged, ","), fmt::join(ids, ","));
+  }
+  for (const std::string& id : ids) {
+    if (!tasks_.emplace(id, name).second) continue;
+    task_ids_.push_back(id);
+    ++tasks_placed_;
+    const auto task = state.tasks.find(id);
+    if (task == state.tasks.end()) {
+      env_.journal.violation("{}: task {} was answered and is not there", name, id);
+    } else if (run.sent == 1) {
+      // A repeated call may be answered what an earlier one has done.
+      registrar_.ran(task->second.family, task->second.revision,
+                     run.command.definition.revision.has_value());
     }
-    if (!run.acknowledged.empty() && ids != run.acknowledged) {
-      env_.journal.violation("{}: the same token was answered {} and {}", name,
-                             fmt::join(run.acknowledged, ","), fmt::join(ids, ","));
-    }
-    for (const std::string& id : ids) {
-      if (tasks_.emplace(id, name).second) {
-        task_ids_.push_back(id);
-        ++tasks_placed_;
-      }
-    }
-    run.acknowledged.insert(ids.begin(), ids.end());
-  });
+  }
+  run.acknowledged.insert(ids.begin(), ids.end());
 }
 
 void Client::start_task() {
@@ -164,11 +140,11 @@ void Client::start_task() {
   auto decoded = codec::decode_start_task(
       parsed(fmt::format(R"({{"cluster":"default","taskDefinition":"{}","startedBy":"{}",)"
                          R"("containerInstances":["{}"]}})",
-                         definition_family(kind), name, env_.dice.any(instances_))));
+                         registrar_.any_definition(kind), name, env_.dice.any(instances_))));
   COTENANT_ASSERT(decoded.has_value());
   runs_[name].command = decoded->value.launch;
   runs_[name].command.count = 1;
-  env_.journal.note("client: StartTask {} {}", name, definition_family(kind));
+  env_.journal.note("client: StartTask {} {}", name, runs_[name].command.definition.family);
   expect_tasks(std::move(decoded->value), name);
 }
 
@@ -180,7 +156,7 @@ void Client::update_instance() {
       parsed(fmt::format(R"({{"containerInstances":["{}"],"status":"{}"}})", id, status)));
   COTENANT_ASSERT(decoded.has_value());
   env_.journal.note("client: UpdateContainerInstancesState {} {}", id, status);
-  send(std::move(*decoded), [](Fate, const core::Reply*) {});
+  caller_.send(std::move(*decoded), [](Fate, auto*, auto*) {});
 }
 
 void Client::deregister_instance() {
@@ -195,7 +171,7 @@ void Client::deregister(core::DeregisterInstance command) {
   env_.journal.note("client: DeregisterContainerInstance {} force {}", command.instance_id,
                     command.force);
   core::DeregisterInstance again = command;
-  send(std::move(command), [this, again](Fate, const core::Reply* reply) {
+  caller_.send(std::move(command), [this, again](Fate, const core::Reply* reply, auto*) {
     if (reply != nullptr && std::get<core::BoundedReply>(*reply).more) deregister(again);
   });
 }
@@ -214,7 +190,7 @@ void Client::stop_task() {
       parsed(fmt::format(R"({{"cluster":"{}","task":"{}","reason":"enough"}})", cluster, id)));
   COTENANT_ASSERT(decoded.has_value());
   env_.journal.note("client: StopTask {}", id);
-  send(std::move(*decoded), [this, id](Fate fate, const core::Reply*) {
+  caller_.send(std::move(*decoded), [this, id](Fate fate, auto*, auto*) {
     if (fate == Fate::kAcknowledged) {
       stopped_.insert(id);
     } else {
@@ -231,28 +207,14 @@ void Client::stop_everything() {
       stops.push_back({task.cluster, id, ""});
   }
   for (core::StopTask& stop : stops) {
-    send(stop, [this, id = stop.task_id](Fate fate, const core::Reply*) {
+    caller_.send(stop, [this, id = stop.task_id](Fate fate, auto*, auto*) {
       if (fate == Fate::kAcknowledged) stopped_.insert(id);
     });
   }
 }
 
 void Client::check(const core::State& state, const std::set<std::string>& forgotten) {
-  for (const std::string& name : clusters_) {
-    if (!state.clusters.contains(name)) {
-      env_.journal.violation("cluster {} was acknowledged and is not there", name);
-    }
-  }
-  for (const auto& [name, image] : definitions_) {
-    const auto ref = base::TaskDefinitionRef{name.substr(0, name.find(':')),
-                                             std::atoll(name.c_str() + name.find(':') + 1)};
-    const auto definition = core::find_definition(state, ref.family, *ref.revision);
-    if (definition == nullptr || definition->containers[0].image != image) {
-      env_.journal.violation("task definition {} ({}) was acknowledged and is {}", name, image,
-                             definition == nullptr ? "not there" : definition->containers[0].image);
-    }
-  }
-
+  registrar_.check(state);
   std::map<std::string, std::set<std::string>> found;
   for (const auto& [id, task] : state.tasks) {
     found[task.started_by].insert(id);

@@ -199,6 +199,7 @@ class ClusterRun {
         journal_.violation("no rest {}: {}", when, restless_);
         break;
       }
+      client_.mend();
       scheduler_.run_until(scheduler_.now_ms() + kLookEveryMs);
     }
     if (plane_.up()) check_deeply();

@@ -30,6 +30,7 @@ Faults Faults::roll(Dice& dice) {
   faults.action_very_slow = rate(20);
   faults.answer_lost = rate(20);
   faults.answer_doubled = rate(40);
+  faults.gpus_change = rate(900);
   return faults;
 }
 

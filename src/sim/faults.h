@@ -20,6 +20,7 @@ struct Faults {
   std::int64_t plane_killed = 0;
   std::int64_t agent_killed = 0;
   std::int64_t machine_rebooted = 0;
+  std::int64_t gpus_change = 0;  // of each reboot
   std::int64_t engine_away = 0;
   std::int64_t clock_jump = 0;
   std::int64_t container_exits = 0;   // one of a machine's

@@ -119,7 +119,8 @@ class Node::Connection final : public ports::WebSocketListener {
 Node::Node(Env& env, Plane& plane, core::InstanceRegistration registration)
     : env_(env),
       plane_(plane),
-      registration_(std::move(registration)),
+      whole_(std::move(registration)),
+      registration_(whole_),
       wall_clock_(env.scheduler),
       // Where no file can be: what it forgets costs only that an image is never cleaned up.
       keeper_(agent::ImageOptions{}, "/dev/null/none", images_, wall_clock_) {}
@@ -168,6 +169,31 @@ void Node::reboot() {
   effects_.clear();
   exit_all(137);
   for (const std::string& uuid : mps_.running()) mps_.kill_daemon(uuid);
+  if (fault(env_.faults.gpus_change)) change_gpus();
+}
+
+// While it was down somebody has taken a GPU out, or put it back; or the driver counts their memory
+// otherwise, or names them in another order.
+void Node::change_gpus() {
+  registration_ = whole_;
+  auto& gpus = registration_.gpus;
+  if (gpus.empty()) return;
+  const std::size_t at =
+      static_cast<std::size_t>(env_.dice.below(static_cast<std::int64_t>(gpus.size())));
+  switch (env_.dice.below(4)) {
+    case 0:
+      gpus.erase(gpus.begin() + static_cast<std::ptrdiff_t>(at));
+      break;
+    case 1:
+      gpus[at].memory_mib = env_.dice.between(8000, 30'000);
+      break;
+    case 2:
+      std::reverse(gpus.begin(), gpus.end());
+      break;
+    default:
+      break;  // all are there again
+  }
+  env_.journal.note("{}: has {} GPUs now", id(), gpus.size());
 }
 
 void Node::exit_all(int exit_code) {
@@ -229,6 +255,8 @@ void Node::disturb() {
 void Node::calm() {
   away_ = false;
   runtime_.set_away(false);
+  // An agent whose GPUs are missed is refused until they are back; it asks again by itself.
+  registration_ = whole_;
   start_agent();
   for (const auto& effect : effects_) {
     env_.scheduler.after(env_.dice.between(1, 5000), [this, effect] { take_effect(effect); });
@@ -439,6 +467,10 @@ void Node::check_before(const agent::Action& action) {
                              task_id);
     }
     for (const std::string& uuid : gpus_of(*found)) {
+      if (std::none_of(registration_.gpus.begin(), registration_.gpus.end(),
+                       [&](const core::GpuDevice& gpu) { return gpu.uuid == uuid; })) {
+        env_.journal.violation("{}: {} starts on {}, which is not there", id(), found->name, uuid);
+      }
       const std::vector<std::string> daemons = mps_.running();
       const bool has_daemon = std::find(daemons.begin(), daemons.end(), uuid) != daemons.end();
       if (!is_sharing(*found) && has_daemon) {

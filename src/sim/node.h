@@ -81,6 +81,7 @@ class Node {
   base::Status act(const agent::Action& action);
   void answer(const std::shared_ptr<Effect>& effect, base::TimeMs delay_ms);
   void exit_all(int exit_code);
+  void change_gpus();
   void sync_clock();
 
   void check_before(const agent::Action& action);
@@ -88,7 +89,8 @@ class Node {
 
   Env& env_;
   Plane& plane_;
-  const core::InstanceRegistration registration_;
+  const core::InstanceRegistration whole_;   // as the machine was built
+  core::InstanceRegistration registration_;  // as it is now
   fakes::FakeContainerRuntime runtime_;
   fakes::FakeMpsControl mps_;
   fakes::FakeGpuWiring wiring_;

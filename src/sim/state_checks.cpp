@@ -40,6 +40,25 @@ void StateChecks::check(const core::State& state) {
     at = gone ? seen_.erase(at) : std::next(at);
   }
   for (const auto& [id, instance] : state.instances) check_instance(state, instance);
+  check_clusters(state);
+}
+
+// A cluster that is deleted is empty, and stays so.
+void StateChecks::check_clusters(const core::State& state) {
+  const auto is_active = [&](const std::string& name) {
+    const auto found = state.clusters.find(name);
+    return found != state.clusters.end() && found->second.active();
+  };
+  for (const auto& [id, instance] : state.instances) {
+    if (instance.status == core::InstanceStatus::kInactive) continue;
+    if (is_active(instance.registration.cluster)) continue;
+    journal_.violation("instance {} is in the cluster {}, which is not there", id,
+                       instance.registration.cluster);
+  }
+  for (const auto& [id, task] : state.tasks) {
+    if (!core::holds_reservation(task) || is_active(task.cluster)) continue;
+    journal_.violation("task {} runs in the cluster {}, which is not there", id, task.cluster);
+  }
 }
 
 void StateChecks::check_task(const core::State& state, const core::Task& task) {
@@ -223,6 +242,9 @@ std::map<std::string, std::string> encode_state(const core::State& state) {
   }
   for (const auto& [id, instance] : state.instances) add({Kind::kInstance, id});
   for (const auto& [id, task] : state.tasks) add({Kind::kTask, id});
+  for (const auto& [key, setting] : state.account_settings) {
+    add({Kind::kAccountSetting, key.first + "/" + key.second});
+  }
   for (const auto& [key, token] : state.client_tokens) add({Kind::kClientToken, key});
   for (const auto& [cluster, workload] : state.workloads) {
     add({Kind::kWorkload, cluster});

@@ -30,6 +30,7 @@ class StateChecks {
 
   void check_task(const core::State& state, const core::Task& task);
   void check_history(const core::Task& task);
+  void check_clusters(const core::State& state);
   void check_instance(const core::State& state, const core::Instance& instance);
 
   Journal& journal_;

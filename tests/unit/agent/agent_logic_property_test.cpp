@@ -62,6 +62,7 @@ class Chaos {
   int tasks_run = 0;
   int gates_failed = 0;
   int restarts = 0;
+  int ordered = 0;
 
  private:
   struct Pending {
@@ -82,6 +83,7 @@ class Chaos {
     world.probes_answer = !fault(25);
     world.probe_error = chance(50) ? base::ErrorCode::kTimeout : base::ErrorCode::kUnavailable;
     if (faults_) disturb();
+    check_health();
     take_effect();
     deliver_results();
     snapshots();
@@ -294,9 +296,44 @@ class Chaos {
       containers = {whole(id + "-a", {gpu})};
     }
     if (chance(40)) containers.push_back(plain(id + "-side", chance(30)));
+    give_order(containers);
     ++tasks_run;
     desired_[id] = task(id, containers);
     logic_.desire_changes({desired_[id]}, {});
+  }
+
+  // Restart policies, and containers that wait for another: each for at most one of those after it, so
+  // that none waits for itself.
+  void give_order(std::vector<core::DesiredContainer>& containers) {
+    using Condition = core::DependencyCondition;
+    for (std::size_t i = 0; i < containers.size(); ++i) {
+      core::ContainerDefinition& definition = containers[i].definition;
+      if (chance(30)) definition.life.restart = core::RestartPolicy{{2}, 20};
+      if (i + 1 == containers.size() || !chance(40)) continue;
+      core::ContainerDefinition& target =
+          containers[i + 1 + below(containers.size() - i - 1)].definition;
+      Condition condition = Condition::kStart;
+      if (chance(30)) {
+        condition = Condition::kHealthy;
+        target.life.health_check.emplace();
+      } else if (!target.essential && chance(60)) {
+        condition = chance(50) ? Condition::kComplete : Condition::kSuccess;
+      }
+      definition.life.depends_on = {{target.name, condition}};
+      target.life.start_timeout_s = 120;  // nothing ends by itself once the faults are over
+      ++ordered;
+    }
+  }
+
+  // What the engine's health checks say; without faults they come to say HEALTHY.
+  void check_health() {
+    for (auto& [id, entry] : world.entries) {
+      if (!LogicWorld::running(entry) || !entry.plan.container.definition.life.health_check)
+        continue;
+      if (!chance(20)) continue;
+      entry.state.health =
+          fault(30) ? core::HealthStatus::kUnhealthy : core::HealthStatus::kHealthy;
+    }
   }
 
   base::Prng prng_;
@@ -316,6 +353,8 @@ TEST(AgentLogicPropertyTest, HoldsUnderFaultsAndConvergesAfterwards) {
   int tasks_run = 0;
   int gates_failed = 0;
   int restarts = 0;
+  int ordered = 0;
+  int started_again = 0;
   std::size_t containers_run = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
@@ -327,6 +366,8 @@ TEST(AgentLogicPropertyTest, HoldsUnderFaultsAndConvergesAfterwards) {
     tasks_run += chaos.tasks_run;
     gates_failed += chaos.gates_failed;
     restarts += chaos.restarts;
+    ordered += chaos.ordered;
+    started_again += chaos.world.started_again;
     containers_run += chaos.world.ever_ran.size();
     if (HasFailure()) break;
   }
@@ -335,6 +376,8 @@ TEST(AgentLogicPropertyTest, HoldsUnderFaultsAndConvergesAfterwards) {
   EXPECT_GT(containers_run, 1000u);
   EXPECT_GT(gates_failed, 10);
   EXPECT_GT(restarts, 100);
+  EXPECT_GT(ordered, 100);
+  EXPECT_GT(started_again, 50);
 }
 
 }  // namespace

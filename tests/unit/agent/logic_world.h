@@ -33,6 +33,7 @@ class LogicWorld {
   std::vector<std::string> violations;
   base::TimeMs now_ms = 1'000'000;
   int events = 0;
+  int started_again = 0;  // by restart policies
   bool probes_answer = true;
   Error probe_error = Error::kUnavailable;
 
@@ -106,6 +107,7 @@ class LogicWorld {
     if (++entry.starts > 1 ? !again : !first) {
       violations.push_back("container " + a.container_id + " ran twice");
     }
+    if (entry.starts > 1) ++started_again;
     if (reported_stopped.contains(entry.plan.task_id)) {
       violations.push_back("container of stopped task " + entry.plan.task_id + " started");
     }
@@ -119,6 +121,7 @@ class LogicWorld {
     }
     entry.state.phase = ports::ContainerPhase::kRunning;
     entry.state.exit_code.reset();
+    entry.state.health = core::HealthStatus::kUnknown;
     entry.state.started_at_ms = now_ms;
     return {};
   }
