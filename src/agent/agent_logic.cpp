@@ -518,4 +518,19 @@ std::vector<core::TaskObservation> AgentLogic::observations() const {
   return observed;
 }
 
+std::vector<std::string> AgentLogic::running_tasks() const {
+  std::set<std::string> task_ids;
+  for (const ContainerState& state : containers_) {
+    const std::string id = label_of(state, kContainerLabel);
+    const std::string task_id = label_of(state, kTaskLabel);
+    if (id.empty() || task_id.empty()) continue;  // somebody else's, as in index_engine()
+    const auto known = memory_.find(id);
+    // A start that has had no answer in time may yet come true while the container is there.
+    const bool asked = starting(id) || (state.phase == ContainerPhase::kCreated &&
+                                        known != memory_.end() && known->second.ran);
+    if (state.phase == ContainerPhase::kRunning || asked) task_ids.insert(task_id);
+  }
+  return {task_ids.begin(), task_ids.end()};
+}
+
 }  // namespace cotenant::agent

@@ -84,6 +84,10 @@ class AgentLogic {
   // has come: what the labels of the containers tell.
   std::vector<core::TaskObservation> observations() const;
 
+  // The tasks of which a container runs, or may come to run because its start was asked for; also those
+  // that nobody desires any more. As of the newest snapshot.
+  std::vector<std::string> running_tasks() const;
+
  private:
   struct InFlight {
     Action action;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 #include <variant>
@@ -12,6 +13,9 @@
 namespace cotenant::agent {
 
 namespace log = base::log;
+
+// That anything runs is what counts, and a few of its names.
+constexpr std::size_t kRunningTold = 100;
 
 ServerDialog::ServerDialog(AgentLogic& logic, base::TimeMs resend_after_ms, std::string boot_id,
                            std::string server)
@@ -33,6 +37,8 @@ void ServerDialog::opened(std::int64_t epoch, core::InstanceRegistration registr
     if (bytes > ReportTracker::kReportBytes) break;
     hello.observed.push_back(std::move(task));
   }
+  hello.running = logic_.running_tasks();
+  hello.running.resize(std::min(hello.running.size(), kRunningTold));
   epoch_ = epoch;
   seq_ = 0;
   revision_ = 0;

@@ -300,6 +300,7 @@ AgentHello read_hello(JsonReader& frame) {
         read_registration(JsonReader(*registration, "registration", frame.error()));
   }
   hello.observed = read_observations(frame, "observed");
+  hello.running = frame.texts("running");
   return hello;
 }
 
@@ -359,6 +360,7 @@ std::string encode(const AgentMessage& message) {
     json.set("epoch", hello->epoch);
     json.set("registration", encode_registration(hello->registration));
     json.set("observed", observations_json(hello->observed));
+    set_array(json, "running", hello->running);
   } else if (const auto* observed = std::get_if<AgentObserved>(&message)) {
     json.set("type", "observed");
     json.set("seq", observed->seq);

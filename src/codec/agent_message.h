@@ -32,6 +32,8 @@ struct AgentHello {
   std::int64_t epoch = 0;  // grows with each connection: the higher one closes the older
   core::InstanceRegistration registration;
   std::vector<core::TaskObservation> observed;
+  // Ids of tasks of which a container runs or may come to run, desired or not; some of them suffice.
+  std::vector<std::string> running;
 };
 
 // Agent to server: tasks whose observation has changed. Sent again until acknowledged.

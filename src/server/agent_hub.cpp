@@ -23,15 +23,17 @@ constexpr std::size_t kWaitingReports = 64;
 // Desired states that an agent has not taken. All that one instance runs is less.
 constexpr std::size_t kOutgoingBytesMax = std::size_t{256} * 1024 * 1024;
 
-// Those of which a container runs.
-std::vector<std::string> running_tasks(const std::vector<core::TaskObservation>& observed) {
-  std::vector<std::string> ids;
-  for (const core::TaskObservation& task : observed) {
+// Those of which a container runs or may come to run.
+std::vector<std::string> running_tasks(const codec::AgentHello& hello) {
+  std::vector<std::string> ids = hello.running;
+  for (const core::TaskObservation& task : hello.observed) {
     const bool runs = std::any_of(task.containers.begin(), task.containers.end(),
                                   [](const core::ContainerObservation& container) {
                                     return container.status == core::ContainerStatus::kRunning;
                                   });
-    if (runs) ids.push_back(task.task_id);
+    if (runs && std::find(ids.begin(), ids.end(), task.task_id) == ids.end()) {
+      ids.push_back(task.task_id);
+    }
   }
   return ids;
 }
@@ -146,8 +148,8 @@ class AgentSession final : public ports::WebSocketListener,
     instance_id_ = hello.registration.id;
     epoch_ = hello.epoch;
     auto self = shared_from_this();
-    core::ConnectInstance command{std::move(hello.registration), epoch_,
-                                  running_tasks(hello.observed)};
+    std::vector<std::string> running = running_tasks(hello);
+    core::ConnectInstance command{std::move(hello.registration), epoch_, std::move(running)};
     const auto status = loop_.post(std::move(command),
                                    [self, id = instance_id_](const base::Result<core::Reply>& reply,
                                                              const core::State& state) {

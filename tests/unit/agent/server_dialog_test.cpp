@@ -5,6 +5,7 @@
 #include <set>
 
 #include "agent/labels.h"
+#include "codec/agent_message.h"
 #include "codec/json.h"
 #include "fakes/fake_web_socket.h"
 #include "logic_world.h"
@@ -166,6 +167,48 @@ TEST_F(ServerDialogTest, EachConnectionCountsAnew) {
   }
   EXPECT_FALSE(dialog_.closed(1));
   EXPECT_TRUE(dialog_.synced());
+}
+
+// An instance that registers anew starts with nothing reserved: what nobody desires any more and still
+// runs, or is about to, must be in its hello.
+TEST_F(ServerDialogTest, AHelloNamesWhatRunsOrMayComeToRun) {
+  LogicWorld world;
+  world.images.insert("image");
+  open(1);
+  hear(1, ServerDesired{1, true, {task("a", {plain("x")}), task("b", {plain("y")})}, {}});
+  const auto look = [&] {
+    const std::uint64_t token = logic_.begin_snapshot();
+    logic_.observe(token, world.snapshot());
+  };
+  const auto hello_names = [&](std::int64_t epoch) {
+    const auto message = codec::decode_agent_message(open(epoch)->seen().frames.at(0));
+    return message ? std::get<codec::AgentHello>(*message).running : Ids{"not understood"};
+  };
+  look();
+  // Until both are to be started; then only x's start comes true and is answered.
+  for (int round = 0; round < 20 && world.ever_ran.empty(); ++round) {
+    world.now_ms += 1000;
+    for (const Action& action : logic_.step(world.now_ms)) {
+      const auto* start = std::get_if<StartContainer>(&action.what);
+      if (start != nullptr && start->container_id == "id-y") continue;
+      const base::Status status = world.apply(action);
+      logic_.finish({action.id, status}, world.now_ms);
+    }
+    look();
+  }
+  ASSERT_TRUE(world.ever_ran.contains("id-x"));
+  EXPECT_EQ(hello_names(2), (Ids{"a", "b"}));
+  hear(2, ServerDesired{1, true, {}, {}});
+  EXPECT_EQ(hello_names(3), (Ids{"a", "b"})) << "nobody desires them, and they are not gone";
+  for (int round = 0; round < 20; ++round) {
+    world.now_ms += 30'000;
+    for (const Action& action : logic_.step(world.now_ms)) {
+      const base::Status status = world.apply(action);
+      logic_.finish({action.id, status}, world.now_ms);
+    }
+    look();
+  }
+  EXPECT_EQ(hello_names(4), Ids{});
 }
 
 TEST_F(ServerDialogTest, ARefusalIsHandedOnAndTheCallerHangsUp) {

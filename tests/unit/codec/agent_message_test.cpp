@@ -87,6 +87,7 @@ class Maker {
     registration.driver_version = text();
     registration.gpu_simulated = coin();
     hello.observed = observations();
+    for (std::uint64_t i = below(3); i > 0; --i) hello.running.push_back(name());
     return hello;
   }
 
@@ -178,6 +179,7 @@ TEST(AgentMessageTest, AgentMessagesComeBackAsTheyWere) {
     EXPECT_EQ(hello.epoch, want.epoch);
     EXPECT_EQ(hello.registration, want.registration);
     EXPECT_EQ(hello.observed, want.observed);
+    EXPECT_EQ(hello.running, want.running);
 
     const AgentObserved report{static_cast<std::int64_t>(seed), make.observations()};
     const auto back = decode_agent_message(encode(AgentMessage(report)));
