@@ -21,8 +21,9 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
-// A worker waits for the core loop, which answers a whole batch at once.
-constexpr std::size_t kWorkers = 16;
+// A worker waits for the core loop, which answers a whole batch at once: so many callers can share one
+// sync of the disk. They cost little while they wait.
+constexpr std::size_t kWorkers = 64;
 constexpr std::string_view kEcsPrefix = "AmazonEC2ContainerServiceV20141113.";
 constexpr std::string_view kOwnPrefix = "Cotenant.";
 constexpr std::string_view kAgentStreams = "/agent/v1/streams/";
@@ -30,11 +31,17 @@ constexpr std::string_view kClientStreams = "/v1/streams/";
 constexpr std::size_t kWarningHeaders = 20;
 const base::SystemClock kSystemClock;
 
+// Ids are for finding a call again in logs, not secrets; the system is asked for a seed once a thread.
+std::string new_request_id() {
+  thread_local base::Prng prng(base::random_seed());
+  return prng.next_hex_id();
+}
+
 ports::HttpResponse json_response(int status, std::string body) {
   ports::HttpResponse response;
   response.status = status;
   response.headers.push_back({"Content-Type", "application/x-amz-json-1.1"});
-  response.headers.push_back({"x-amzn-RequestId", base::Prng(base::random_seed()).next_hex_id()});
+  response.headers.push_back({"x-amzn-RequestId", new_request_id()});
   response.body = std::move(body);
   return response;
 }

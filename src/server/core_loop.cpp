@@ -11,6 +11,9 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kTick{1};
+// Waiting for company is worth a part of what a batch takes, and never more than this.
+constexpr int kGatherPart = 4;
+constexpr std::chrono::milliseconds kGatherMax{1};
 
 }  // namespace
 
@@ -47,12 +50,14 @@ base::Status CoreLoop::post_always(core::Command command, CommandDone done) {
 }
 
 base::Status CoreLoop::enqueue(core::Command command, CommandDone done, bool always) {
+  bool enough = false;
   {
     const std::lock_guard lock(mutex_);
     if (auto status = always ? refuse_if_stopping() : refuse_if_full(); !status) return status;
     commands_.push_back({std::move(command), std::move(done)});
+    enough = commands_.size() >= wanted_;
   }
-  wake_.notify_one();
+  if (enough) wake_.notify_one();
   return {};
 }
 
@@ -64,6 +69,16 @@ base::Status CoreLoop::post_read(Read read) {
   }
   wake_.notify_one();
   return {};
+}
+
+// Callers that were answered together ask again nearly together. Without this the first of them has a
+// sync of the disk to itself, and all others wait for it and the next.
+void CoreLoop::gather(std::unique_lock<std::mutex>& lock) {
+  const auto full = [&] { return stopping_ || !reads_.empty() || commands_.size() >= last_batch_; };
+  if (commands_.empty() || full()) return;
+  wanted_ = last_batch_;
+  wake_.wait_for(lock, std::min<SteadyClock::duration>(last_run_ / kGatherPart, kGatherMax), full);
+  wanted_ = 1;
 }
 
 void CoreLoop::run() {
@@ -78,6 +93,7 @@ void CoreLoop::run() {
       std::unique_lock lock(mutex_);
       wake_.wait_until(lock, next_tick,
                        [&] { return stopping_ || !commands_.empty() || !reads_.empty(); });
+      gather(lock);
       engine_.set_effect_sink(sink_);
       observer = observer_;
       const auto count =
@@ -89,7 +105,12 @@ void CoreLoop::run() {
       stopping = stopping_ && commands_.empty();
     }
     if (observer != observing) engine_.set_observer(observing = observer);
-    if (!batch.empty()) engine_.run(std::move(batch));
+    if (!batch.empty()) {
+      last_batch_ = batch.size();
+      const auto began = SteadyClock::now();
+      engine_.run(std::move(batch));
+      last_run_ = SteadyClock::now() - began;
+    }
     // After a failure the state may hold what was never stored: nobody may see it.
     for (const Read& read : reads) {
       if (engine_.failed()) {

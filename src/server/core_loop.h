@@ -1,9 +1,10 @@
 // The one thread that owns the core's state, and the bounded queue in front of it.
 //
-// Any thread may call. Commands that wait are taken as one batch; reads run between batches and see
-// only what is stored. A full queue answers ThrottlingException.
+// Any thread may call. Commands that wait are taken as one batch, which costs one sync of the disk; reads
+// run between batches and see only what is stored. A full queue answers ThrottlingException.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -93,6 +94,7 @@ class CoreLoop final : public CommandQueue {
   base::Status refuse_if_stopping() const;
   base::Status refuse_if_full() const;
   void run();
+  void gather(std::unique_lock<std::mutex>& lock);
   void report_failure();
 
   CoreEngine engine_;
@@ -104,7 +106,11 @@ class CoreLoop final : public CommandQueue {
   std::optional<base::Error> trouble_;
   std::deque<PendingCommand> commands_;
   std::deque<Read> reads_;
+  std::size_t wanted_ = 1;  // so many commands are worth waking up for
   bool stopping_ = false;
+  // Of the loop's thread.
+  std::size_t last_batch_ = 0;  // commands
+  std::chrono::steady_clock::duration last_run_{};
   std::thread thread_;
 };
 
