@@ -72,6 +72,7 @@ void BalancedPolicy::train(const Fleet& fleet, const TrainingSet& set) {
   // By count while nothing leaves; the more tasks turn over, the more a large request counts, because
   // what it finds blocked it finds blocked again.
   std::vector<std::int64_t> weights;
+  weights.reserve(shapes.size());
   for (const TrainingShape& shape : shapes) {
     weights.push_back(shape.count * (1000 + set.turnover * shape.gpu_milli() / 4) / 1000);
   }

@@ -31,6 +31,7 @@ Faults Faults::roll(Dice& dice) {
   faults.answer_lost = rate(20);
   faults.answer_doubled = rate(40);
   faults.gpus_change = rate(900);
+  faults.report_repeated = rate(100);
   return faults;
 }
 

@@ -26,6 +26,7 @@ struct Faults {
   std::int64_t container_exits = 0;   // one of a machine's
   std::int64_t container_erased = 0;  // likewise, by somebody else's hand
   std::int64_t daemon_dies = 0;
+  std::int64_t report_repeated = 0;  // one that was true some time ago
   // Of each commit.
   std::int64_t commit_refused = 0;    // a phase in which the disk is full begins
   std::int64_t commit_unknown = 0;    // fsync failed: stored or not, the control plane stops

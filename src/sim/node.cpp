@@ -172,8 +172,8 @@ void Node::reboot() {
   if (fault(env_.faults.gpus_change)) change_gpus();
 }
 
-// While it was down somebody has taken a GPU out, or put it back; or the driver counts their memory
-// otherwise, or names them in another order.
+// While it was down somebody has taken a GPU out, or put it back; or the driver offers less memory than
+// it did, or names them in another order.
 void Node::change_gpus() {
   registration_ = whole_;
   auto& gpus = registration_.gpus;
@@ -185,7 +185,7 @@ void Node::change_gpus() {
       gpus.erase(gpus.begin() + static_cast<std::ptrdiff_t>(at));
       break;
     case 1:
-      gpus[at].memory_mib = env_.dice.between(8000, 30'000);
+      gpus[at].memory_mib = gpus[at].memory_mib.value_or(0) - env_.dice.below(14'000);
       break;
     case 2:
       std::reverse(gpus.begin(), gpus.end());
@@ -250,6 +250,7 @@ void Node::disturb() {
     env_.journal.note("{}: the daemon of {} dies", id(), daemons.front());
     mps_.kill_daemon(daemons.front());
   }
+  repeat_report();
 }
 
 void Node::calm() {
@@ -286,6 +287,31 @@ std::set<std::string> Node::shared_gpus() const {
   return uuids;
 }
 
+// What is so now of one task, to be told again later. That a container has ended is not kept: an agent
+// that dies before it could say so may be followed by one that starts it after all.
+void Node::remember_report() {
+  constexpr std::size_t kKept = 32;
+  if (env_.faults.report_repeated == 0 || !fault(100)) return;
+  std::vector<core::TaskObservation> seen = agent_->logic.observations();
+  if (seen.empty()) return;
+  core::TaskObservation report = env_.dice.any(seen);
+  std::erase_if(report.containers, [](const core::ContainerObservation& container) {
+    return container.status == core::ContainerStatus::kStopped;
+  });
+  if (old_reports_.size() < kKept) {
+    old_reports_.push_back(std::move(report));
+  } else {
+    old_reports_[static_cast<std::size_t>(env_.dice.below(kKept))] = std::move(report);
+  }
+}
+
+void Node::repeat_report() {
+  if (old_reports_.empty() || !fault(env_.faults.report_repeated)) return;
+  const core::TaskObservation& report = env_.dice.any(old_reports_);
+  env_.journal.note("{}: an old report of task {} comes again", id(), report.task_id);
+  (void)plane_.post(core::ObserveTasks{id(), {report}, {}}, {});
+}
+
 // --- The agent's loop ---
 
 void Node::tick(std::uint64_t life) {
@@ -298,6 +324,7 @@ void Node::step() {
   const TimeMs now_ms = env_.scheduler.now_ms();
   for (const agent::Action& action : agent_->logic.step(now_ms)) begin(action);
   agent_->dialog.report(now_ms);
+  remember_report();
   if (!agent_->snapshot_running && (now_ms >= agent_->next_snapshot_ms || agent_->look_again)) {
     take_snapshot();
   }

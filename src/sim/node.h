@@ -82,6 +82,8 @@ class Node {
   void answer(const std::shared_ptr<Effect>& effect, base::TimeMs delay_ms);
   void exit_all(int exit_code);
   void change_gpus();
+  void remember_report();
+  void repeat_report();
   void sync_clock();
 
   void check_before(const agent::Action& action);
@@ -111,6 +113,7 @@ class Node {
   std::vector<std::shared_ptr<Effect>> effects_;  // on their way
   base::TimeMs away_until_ms_ = 0;
   bool away_ = false;
+  std::vector<core::TaskObservation> old_reports_;
 
   // For the checks.
   std::int64_t effect_count_ = 0;
