@@ -3,6 +3,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 
@@ -41,6 +42,8 @@ class Process:
     """A cotenant process of `verb` on `port` with its folders below `folder`."""
 
     def __init__(self, build, folder, verb, *options):
+        self.build = build
+        self.verb = verb
         self.port = free_port()
         os.makedirs(folder)
         self.log = open(f"{folder}.log", "w")
@@ -53,9 +56,15 @@ class Process:
         wait_for(lambda: call(self.port, "ListClusters", {}))
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
+        # What `up` has started outlives it.
+        if self.verb == "up":
+            subprocess.run([f"{self.build}/cotenant", "down", "--data-dir", self.folder], check=False,
+                           stdout=subprocess.DEVNULL)
         self.process.terminate()
         self.process.wait()
+        if kind is not None:
+            print(open(self.log.name).read()[-3000:], file=sys.stderr)
 
     @property
     def pid(self):

@@ -85,7 +85,10 @@ class Caller {
       return {};
     }
     const auto answer = Json::parse(response->body);
-    if (!answer) return {};
+    if (!answer) {
+      note_error("not JSON: " + response->body);
+      return {};
+    }
     counted.run_ms.push_back(took.count());
     counted.failures += static_cast<std::int64_t>(answer->array_or_empty("failures").size());
     std::vector<std::string> arns = task_arns(*answer);
