@@ -22,7 +22,7 @@ using ports::LogRequest;
 using ports::OutputStream;
 
 // What came, by stream, and marked in one text.
-struct Heard {
+struct ProcessHeard {
   std::mutex mutex;
   std::string out;
   std::string err;
@@ -110,7 +110,7 @@ TEST(ProcessLogFeedTest, AnyPiecesGiveTheSameOutput) {
   };
   for (const Row& row : rows) {
     for (std::size_t piece = 1; piece <= log.size() + 1; piece += 7) {
-      Heard heard;
+      ProcessHeard heard;
       const ports::OnOutput sink = heard.sink();
       ProcessLogFeed feed(row.request, row.skip, sink);
       const std::string whole = log + "\n";
@@ -125,11 +125,11 @@ TEST(ProcessLogFeedTest, AnyPiecesGiveTheSameOutput) {
 TEST_F(ProcessStreamsTest, LogsOfAProgramThatHasEnded) {
   const std::string id = run("echo one; echo two; echo bad >&2; printf end");
   wait_for_end(id);
-  Heard all;
+  ProcessHeard all;
   ASSERT_TRUE(streams_.logs(id, {}, all.sink(), {}));
   EXPECT_EQ(all.out, "one\ntwo\nend");
   EXPECT_EQ(all.err, "bad\n");
-  Heard none;
+  ProcessHeard none;
   LogRequest request;
   request.tail = 0;
   ASSERT_TRUE(streams_.logs(id, request, none.sink(), {}));
@@ -146,7 +146,7 @@ TEST_F(ProcessStreamsTest, FollowsThroughRotationsToTheEnd) {
           "; do sleep 0.02; done; i=0; while [ $i -lt 100 ]; do echo line-$i; i=$((i+1)); sleep 0.002; "
           "done; echo last",
       "2k");
-  Heard heard;
+  ProcessHeard heard;
   base::Status ended = base::fail(ErrorCode::kServer, "not yet");
   std::jthread follower([&] {
     LogRequest request;
@@ -187,7 +187,7 @@ TEST_F(ProcessStreamsTest, ExecRunsInTheContainersEnvironment) {
   ASSERT_NE(session, nullptr);
   ASSERT_TRUE(session->write("typed\n"));
   ASSERT_TRUE(session->end_input());
-  Heard heard;
+  ProcessHeard heard;
   ASSERT_TRUE(session->read(heard.sink()));
   EXPECT_EQ(heard.out, "yes " + folder_.path() + "\ntyped\n");
   EXPECT_EQ(heard.err, "bad\n");
@@ -204,7 +204,7 @@ TEST_F(ProcessStreamsTest, ExecHasATerminalWhereOneIsAskedFor) {
   ASSERT_NE(session, nullptr);
   ASSERT_TRUE(session->resize(97, 31));
   ASSERT_TRUE(session->write("\n"));
-  Heard heard;
+  ProcessHeard heard;
   ASSERT_TRUE(session->read(heard.sink()));
   EXPECT_NE(heard.out.find("31 97"), std::string::npos) << heard.out;
   EXPECT_EQ(session->exit_code().value_or(-1), 3);
