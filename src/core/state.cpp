@@ -81,13 +81,10 @@ std::vector<const Instance*> active_instances(const State& state, const std::str
 }
 
 bool has_active_instance(const State& state, const std::string& cluster) {
-  const auto placement = state.placements.find(cluster);
-  if (placement == state.placements.end()) return false;
-  const Fleet& fleet = placement->second.fleet;
-  for (NodeSlot slot = 0; slot < fleet.size(); ++slot) {
-    if (fleet.node(slot).active) return true;
-  }
-  return false;
+  return std::any_of(state.instances.begin(), state.instances.end(), [&](const auto& entry) {
+    const Instance& instance = entry.second;
+    return instance.registration.cluster == cluster && instance.status == InstanceStatus::kActive;
+  });
 }
 
 std::string_view placement_policy(const Cluster& cluster) {
