@@ -181,8 +181,15 @@ TEST_F(ServerDialogTest, AHelloNamesWhatRunsOrMayComeToRun) {
     logic_.observe(token, world.snapshot());
   };
   const auto hello_names = [&](std::int64_t epoch) {
-    const auto message = codec::decode_agent_message(open(epoch)->seen().frames.at(0));
-    return message ? std::get<codec::AgentHello>(*message).running : Ids{"not understood"};
+    core::InstanceRegistration registration;
+    registration.id = "0123456789abcdef0123456789abcdef";
+    registration.cluster = "default";
+    registration.cpu_units = 1024;
+    registration.memory_mib = 1024;
+    auto socket = std::make_shared<fakes::FakeWebSocket>();
+    dialog_.opened(epoch, registration, socket);
+    const auto message = codec::decode_agent_message(socket->seen().frames.at(0));
+    return message ? std::get<codec::AgentHello>(*message).running : Ids{message.error().message};
   };
   look();
   // Until both are to be started; then only x's start comes true and is answered.
