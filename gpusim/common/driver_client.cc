@@ -51,6 +51,7 @@ Status DriverClient::connect_to(const char* folder, Role role) {
   }
   device_count_ = reply.device_count;
   event_sequence_ = reply.value;
+  own_pid_ = static_cast<int32_t>(reply.value2);
   return Status::kOk;
 }
 

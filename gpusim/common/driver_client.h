@@ -26,6 +26,7 @@ class DriverClient {
   bool connected() const;
   int fd() const { return fd_; }
   uint32_t device_count() const { return device_count_; }
+  int32_t own_pid() const { return own_pid_; }                 // of this process where gpusimd is
   uint64_t event_sequence() const { return event_sequence_; }  // of the last event before hello
 
   // Fills in magic, version and sequence. kDisconnected when the driver is gone, after which the
@@ -48,6 +49,7 @@ class DriverClient {
   uint32_t sequence_ = 0;
   uint32_t device_count_ = 0;
   uint64_t event_sequence_ = 0;
+  int32_t own_pid_ = 0;
 };
 
 Request make_request(Op op, uint32_t device = 0);

@@ -102,6 +102,25 @@ bool identify_peer(int socket_fd, Peer* peer) {
   return true;
 }
 
+bool identify_peer_anywhere(int socket_fd, Peer* peer) {
+  ucred credentials = {};
+  socklen_t size = sizeof credentials;
+  if (getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return false;
+  if (credentials.pid > 0) return identify_peer(socket_fd, peer);
+  peer->pid = 0;
+  peer->uid = credentials.uid;
+  peer->gid = credentials.gid;
+  int pidfd = -1;
+  size = sizeof pidfd;
+  if (getsockopt(socket_fd, SOL_SOCKET, kSoPeerPidfd, &pidfd, &size) != 0) return true;
+  if (is_dead(pidfd)) {
+    close(pidfd);
+    return false;
+  }
+  peer->pidfd = pidfd;
+  return true;
+}
+
 bool is_as_privileged_as_self(const Peer& peer) {
   if (peer.uid != 0 && peer.uid != geteuid()) return false;
   return !has_sys_admin(getpid()) || has_sys_admin(peer.pid);

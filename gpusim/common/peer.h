@@ -22,6 +22,10 @@ struct Peer {
 // False when the peer cannot be identified, or is already dead; then nothing is left open.
 bool identify_peer(int socket_fd, Peer* peer);
 
+// Also one whose process cannot be seen from here (pid 0); then without a pidfd where the kernel is
+// older than Linux 6.5, so that only the connection tells of its end.
+bool identify_peer_anywhere(int socket_fd, Peer* peer);
+
 // pidfd_open by system call, as the wrapper is newer than most glibc. -1 with errno.
 int open_pidfd(pid_t pid);
 

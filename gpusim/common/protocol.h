@@ -13,7 +13,7 @@
 namespace gpusim {
 
 inline constexpr uint32_t kProtocolMagic = 0x47505553;  // "GPUS"
-inline constexpr uint16_t kProtocolVersion = 2;
+inline constexpr uint16_t kProtocolVersion = 3;
 inline constexpr char kSocketFolder[] = "socket";
 inline constexpr char kSocketName[] = "gpusimd.sock";
 inline constexpr char kDevicesFolder[] = "devices";
@@ -22,7 +22,9 @@ inline constexpr char kDirEnvironment[] = "GPUSIM_DIR";
 inline constexpr size_t kUuidTextSize = 48;  // "GPU-8-4-4-4-12" is 40 and a NUL
 
 enum class Op : uint16_t {
-  kHello = 1,           // flags: Role. First message of every connection. value: last event so far
+  // flags: Role. First message of every connection. value: last event so far, value2: the sender's
+  // pid where gpusimd is.
+  kHello = 1,
   kGetDevice = 2,       // device -> DeviceInfo, as it is now
   kGetState = 3,        // device -> DeviceState
   kListProcesses = 4,   // device, arg = first row -> ProcessEntry[count], total in value
@@ -42,9 +44,9 @@ enum class Op : uint16_t {
   kCheck = 15,         // is this client still in good standing on the device (sticky errors)
   // device, arg = microseconds on a whole idle GPU -> value = modelled microseconds, which grow with
   // a thread percentage and with others at work. flags: KernelFault: what the kernel does wrong.
+  // launch_percent: of the context, in hundredths, 0 = all; the process's own holds too.
   kLaunch = 16,
-  kMpsAdmit = 20,      // role kMpsServer; pid, limits[]: bytes per device, 0 = none; arg: percent
-                       // of the multiprocessors in hundredths, 0 = all
+  kMpsAdmit = 20,      // role kMpsServer; pid, admission
   kMpsRelease = 21,    // pid
   kMpsTerminate = 22,  // pid: its contexts become inactive, its calls answer kClientTerminated
   // role kMpsServer; arg 1: in FAULT, 0: over. While in FAULT its clients get no new contexts on
@@ -84,11 +86,13 @@ enum class Status : int32_t {
   kMpsServerGone = 9,      // CUDA error 806
   kClientTerminated = 10,  // CUDA error 810
   kTooManyAllocations = 11,
-  kMpsServerNotReady = 12,  // CUDA error 807
-  kGpuLost = 13,            // NVML error 15
-  kResetRequired = 14,      // NVML error 16
-  kFaulted = 15,            // sticky on the device; value = CUDA error
-  kDisconnected = 100,      // made up by the client side: gpusimd is not there (any more)
+  kMpsServerNotReady = 12,   // CUDA error 807
+  kGpuLost = 13,             // NVML error 15
+  kResetRequired = 14,       // NVML error 16
+  kFaulted = 15,             // sticky on the device; value = CUDA error
+  kTooManyConnections = 16,  // CUDA error 809
+  kNoPartition = 17,         // the device is partitioned and the client has no partition: 915
+  kDisconnected = 100,       // made up by the client side: gpusimd is not there (any more)
 };
 
 enum class ComputeMode : uint32_t {  // nvmlComputeMode_t
@@ -111,6 +115,20 @@ struct MemoryLimit {
   char cgroup[kCgroupTextSize];
 };
 
+// What an MPS server says of a client that it admits.
+struct MpsAdmission {
+  uint64_t limits[kMaxDevices];  // pinned memory in bytes by device, 0 = none
+  uint64_t partitioned_devices;  // bit per device on which a context needs an SM partition
+  uint32_t partition;            // the client's SM partition, by the server's number; 0 = none
+  uint32_t partition_device;
+  uint32_t percent_hundredths;  // of the multiprocessors; 0 = all
+  uint32_t connections;         // CUDA_DEVICE_MAX_CONNECTIONS; 0 = kDefaultConnections
+};
+
+// Each client slot of a Volta or newer GPU stands for so many hardware work queues.
+inline constexpr uint32_t kDefaultConnections = 2;
+inline constexpr uint32_t kMaxConnections = 32;
+
 struct Request {
   uint32_t magic;
   uint16_t version;
@@ -122,11 +140,12 @@ struct Request {
   uint64_t arg;
   uint64_t work_us;  // modelled device time since the last request, for the utilization
   union {
-    uint64_t limits[kMaxDevices];
+    MpsAdmission admission;
     MemoryLimit memory_limit;
+    uint32_t launch_percent;
   };
 };
-static_assert(sizeof(Request) == 40 + 8 * kMaxDevices);
+static_assert(sizeof(Request) == 40 + sizeof(MpsAdmission));
 
 // What is not an NVIDIA driver's property but its known gaps, each with a switch.
 enum Behaviour : uint32_t {

@@ -48,8 +48,6 @@ int attribute_value(const DeviceInfo& info, int attribute) {
       return 65536;  // MAX_REGISTERS_PER_BLOCK
     case 15:
       return 1;  // GPU_OVERLAP
-    case 16:
-      return static_cast<int>(info.sm_count);  // MULTIPROCESSOR_COUNT
     case 31:
       return 1;  // CONCURRENT_KERNELS
     case 33:
@@ -75,6 +73,7 @@ int attribute_value(const DeviceInfo& info, int attribute) {
   }
 }
 
+constexpr int kMultiprocessorsAttribute = 16;
 constexpr int kComputeModeAttribute = 20;
 
 }  // namespace
@@ -124,6 +123,11 @@ GPUSIM_CUDA cuDeviceGetAttribute(int* value, int attribute, CUdevice device) {
   if (!is_device(call, device)) return CUDA_ERROR_INVALID_DEVICE;
   const auto ordinal = static_cast<uint32_t>(device);
   if (attribute == kComputeModeAttribute) return call.driver().compute_mode(ordinal, value);
+  if (attribute == kMultiprocessorsAttribute) {
+    *value =
+        static_cast<int>(call.driver().multiprocessors(ordinal, gpusim::cuda::current_context()));
+    return CUDA_SUCCESS;
+  }
   *value = attribute_value(call.driver().device(ordinal), attribute);
   return CUDA_SUCCESS;
 }

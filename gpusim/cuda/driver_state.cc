@@ -37,6 +37,10 @@ CUresult to_cuda(Status status) {
       return CUDA_ERROR_MPS_SERVER_NOT_READY;
     case Status::kTooManyClients:
       return CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
+    case Status::kTooManyConnections:
+      return CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED;
+    case Status::kNoPartition:
+      return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     case Status::kMpsServerGone:
       return CUDA_ERROR_MPS_RPC_FAILURE;
     case Status::kClientTerminated:
@@ -60,6 +64,20 @@ CUresult to_cuda(Status status) {
 bool is_sticky(Status status) {
   return status == Status::kMpsServerGone || status == Status::kClientTerminated ||
          status == Status::kDisconnected;
+}
+
+// CUDA_DEVICE_MAX_CONNECTIONS: 1 to 32, anything else is as if it were not set.
+uint32_t connections_from_environment() {
+  const char* text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  uint64_t count = 0;
+  const bool is_good = text != nullptr && parse_number(text, &count);
+  return is_good && count <= kMaxConnections ? static_cast<uint32_t>(count) : 0;
+}
+
+// The percentage of a context of its own, once the process has opted in (MPS documentation,
+// CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING): as the variable is at this moment.
+uint32_t percent_of_new_context() {
+  return parse_thread_percentage(getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"));
 }
 
 }  // namespace
@@ -99,6 +117,8 @@ CUresult DriverState::init() {
 }
 
 CUresult DriverState::connect() {
+  const char* per_context = getenv("CUDA_MPS_ENABLE_PER_CTX_DEVICE_MULTIPROCESSOR_PARTITIONING");
+  percent_per_context_ = per_context != nullptr && strcmp(per_context, "1") == 0;
   // A libcuda without a kernel driver finds no device.
   if (client_.connect_to(driver_folder(), Role::kCuda) != Status::kOk) return CUDA_ERROR_NO_DEVICE;
   uint32_t count = 0;
@@ -125,6 +145,8 @@ CUresult DriverState::connect() {
   if (limit != nullptr) copy_text(limit, hello.pinned_limit, sizeof hello.pinned_limit);
   const char* partition = getenv("CUDA_MPS_SM_PARTITION");
   if (partition != nullptr) copy_text(partition, hello.sm_partition, sizeof hello.sm_partition);
+  hello.connections = connections_from_environment();
+  hello.driver_pid = client_.own_pid();
 
   CUresult result = listed == Status::kOk ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
   if (result == CUDA_SUCCESS && count == 0) result = CUDA_ERROR_NO_DEVICE;
@@ -168,7 +190,8 @@ CUresult DriverState::create_context(uint32_t ordinal, bool primary, CUcontext* 
   Reply reply;
   const CUresult result = call(&request, &reply);
   if (result != CUDA_SUCCESS) return result;
-  CUcontext context = new CUctx_st{ordinal, primary, 1};
+  const uint32_t percent = mps_.via_mps && percent_per_context_ ? percent_of_new_context() : 0;
+  CUcontext context = new CUctx_st{ordinal, primary, 1, percent};
   contexts_[context] = new CUstream_st{context, 0};
   if (primary) primaries_[ordinal] = context;
   *out = context;
@@ -257,6 +280,19 @@ CUresult DriverState::compute_mode(uint32_t ordinal, int* mode) {
   return result;
 }
 
+uint32_t DriverState::multiprocessors(uint32_t ordinal, CUcontext context) const {
+  const uint32_t all = devices_[ordinal].info.sm_count;
+  if (!percent_per_context_ || context == nullptr || !owns(context) || context->device != ordinal) {
+    return all;
+  }
+  uint32_t percent = mps_.welcome.percent_hundredths;
+  const uint32_t own = context->percent_hundredths;
+  if (own != 0 && (percent == 0 || own < percent)) percent = own;
+  if (percent == 0) return all;
+  const uint32_t part = all * percent / 10000;
+  return part == 0 ? 1 : part;
+}
+
 CUresult DriverState::check(CUcontext context) {
   Request request = make_request(Op::kCheck, devices_[context->device].driver_index);
   Reply reply;
@@ -268,7 +304,7 @@ CUresult DriverState::launch(CUcontext context, CUstream stream, uint64_t work_u
   Request request = make_request(Op::kLaunch, devices_[context->device].driver_index);
   request.arg = work_us;
   request.flags = static_cast<uint32_t>(fault);
-  request.limits[0] = mps_.via_mps ? mps_.welcome.percent_hundredths : 0;
+  request.launch_percent = context->percent_hundredths;
   Reply reply;
   const CUresult result = call(&request, &reply);
   if (result != CUDA_SUCCESS) return result;

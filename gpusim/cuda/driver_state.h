@@ -15,6 +15,7 @@ struct CUctx_st {
   uint32_t device;  // ordinal in this process
   bool primary;
   uint32_t references;
+  uint32_t percent_hundredths;  // of the multiprocessors, for this context alone; 0: the process's
 };
 
 struct CUstream_st {
@@ -45,6 +46,8 @@ class DriverState {
   CUresult release(CUdeviceptr pointer);
   CUresult memory_info(uint32_t ordinal, uint64_t* free, uint64_t* total);
   CUresult compute_mode(uint32_t ordinal, int* mode);
+  // Of the device: all of them, or what the context may use where the percentage is per context.
+  uint32_t multiprocessors(uint32_t ordinal, CUcontext context) const;
   // Has this client been terminated, lost its server, or its context? Costs one round trip.
   CUresult check(CUcontext context);
   // Queues a kernel that takes work_us on a whole idle GPU; how long it takes now the driver says.
@@ -71,6 +74,7 @@ class DriverState {
   CUresult fault_on(uint32_t ordinal) const { return faults_[devices_[ordinal].driver_index]; }
 
   bool initialized_ = false;
+  bool percent_per_context_ = false;
   CUresult sticky_ = CUDA_SUCCESS;     // of the whole process
   CUresult faults_[kMaxDevices] = {};  // sticky on one device, by driver index
   int cuda_version_ = 0;               // 0: not asked yet

@@ -121,14 +121,8 @@ Status Accounting::create_context(SessionId id, uint32_t device, bool via_mps) {
   if (via_mps) {
     const auto admission = admissions_.find(session.pid);
     if (is_server || admission == admissions_.end()) return Status::kMpsServerGone;
-    const auto server = sessions_.find(admission->second.server);
-    if (server == sessions_.end() || !server->second.contexts.contains(device)) {
-      return Status::kDeviceBusy;  // the server was told by its CUDA_VISIBLE_DEVICES not to use it
-    }
-    if (server->second.in_fault && (server->second.devices_hit >> device & 1) != 0) {
-      return Status::kMpsServerNotReady;
-    }
-    if (book.mps_contexts >= devices_[device].client_slots) return Status::kTooManyClients;
+    const Status admitted = check_admission(admission->second, device);
+    if (admitted != Status::kOk) return admitted;
     session.server = admission->second.server;
   } else if (book.compute_mode == ComputeMode::kExclusiveProcess &&
              is_held_by_others(session, id, device)) {
@@ -147,11 +141,50 @@ Status Accounting::create_context(SessionId id, uint32_t device, bool via_mps) {
   use.context_bytes += bytes;
   use.is_server = use.is_server || is_server;
   if (via_mps) {
+    const uint32_t connections = connections_of(device, admissions_[session.pid].terms);
     use.mps_contexts += 1;
+    use.mps_connections += connections;
     book.mps_contexts += 1;
+    book.mps_connections += connections;
   }
   book.used_bytes += bytes;
   session.contexts[device] += 1;
+  return Status::kOk;
+}
+
+uint32_t Accounting::connections_of(uint32_t device, const MpsAdmission& terms) const {
+  // Before Volta the clients share the server's own queues.
+  constexpr uint32_t kVoltaMajor = 7;
+  if (devices_[device].cc_major < kVoltaMajor || terms.connections == 0) return kDefaultConnections;
+  return std::min(terms.connections, kMaxConnections);
+}
+
+// May a client with this admission have a context on the device now?
+Status Accounting::check_admission(const Admission& admission, uint32_t device) const {
+  const auto server = sessions_.find(admission.server);
+  if (server == sessions_.end() || !server->second.contexts.contains(device)) {
+    return Status::kDeviceBusy;  // the server was told by its CUDA_VISIBLE_DEVICES not to use it
+  }
+  if (server->second.in_fault && (server->second.devices_hit >> device & 1) != 0) {
+    return Status::kMpsServerNotReady;
+  }
+  const MpsAdmission& terms = admission.terms;
+  if ((terms.partitioned_devices >> device & 1) != 0 &&
+      (terms.partition == 0 || terms.partition_device != device)) {
+    return Status::kNoPartition;
+  }
+  const DeviceBook& book = books_[device];
+  const uint32_t slots = devices_[device].client_slots;
+  if (book.mps_contexts >= slots) return Status::kTooManyClients;
+  // "May reduce the number of available clients" (MPS documentation, environment variables).
+  const uint32_t connections = connections_of(device, terms);
+  if (book.mps_connections + connections > slots * kDefaultConnections &&
+      connections > kDefaultConnections) {
+    return Status::kTooManyConnections;
+  }
+  if (book.mps_connections + connections > slots * kDefaultConnections) {
+    return Status::kTooManyClients;
+  }
   return Status::kOk;
 }
 
@@ -210,9 +243,9 @@ Status Accounting::client_memory(SessionId id, uint32_t device, uint64_t* free,
   *total = usable_bytes(device);
   *free = *total - books_[device].used_bytes;
   const Admission* admission = admission_of(found->second);
-  if (admission != nullptr && admission->limits[device] != 0) {
+  if (admission != nullptr && admission->terms.limits[device] != 0) {
     const uint64_t charged = charged_to_limit(found->second, device);
-    const uint64_t limit = admission->limits[device];
+    const uint64_t limit = admission->terms.limits[device];
     *free = std::min(*free, limit > charged ? limit - charged : 0);
   }
   // Of the device-memory cgroup: the leaf's limit shows as the total, one further up is enforced but
@@ -239,8 +272,7 @@ Status Accounting::check(SessionId id, uint32_t device) const {
   return found->second.faults.contains(device) ? Status::kFaulted : Status::kOk;
 }
 
-Status Accounting::admit(SessionId server, int32_t pid, const Limits& limits,
-                         uint32_t percent_hundredths) {
+Status Accounting::admit(SessionId server, int32_t pid, const MpsAdmission& admission) {
   const auto found = sessions_.find(server);
   if (found == sessions_.end() || found->second.role != Role::kMpsServer) {
     return Status::kNotPermitted;
@@ -248,7 +280,7 @@ Status Accounting::admit(SessionId server, int32_t pid, const Limits& limits,
   const auto present = admissions_.find(pid);
   if (present != admissions_.end() && present->second.server != server) return Status::kDeviceBusy;
   if (present != admissions_.end()) return Status::kOk;  // limits are a snapshot of the first start
-  admissions_[pid] = Admission{server, limits, percent_hundredths};
+  admissions_[pid] = Admission{server, admission};
   return Status::kOk;
 }
 
@@ -314,10 +346,10 @@ bool Accounting::exceeds(const Session& session, uint32_t device, uint64_t bytes
   if (bytes > usable_bytes(device) - book.used_bytes) return true;
   if (exceeds_cgroup(device, session.cgroup, bytes)) return true;
   const Admission* admission = admission_of(session);
-  if (admission == nullptr || admission->limits[device] == 0) return false;
+  if (admission == nullptr || admission->terms.limits[device] == 0) return false;
   if (is_context && !options_.limit_includes_context) return false;
   const uint64_t charged = charged_to_limit(session, device);
-  const uint64_t limit = admission->limits[device];
+  const uint64_t limit = admission->terms.limits[device];
   return charged > limit || bytes > limit - charged;
 }
 
@@ -353,8 +385,14 @@ void Accounting::drop_contexts(Session* session, uint32_t device, uint32_t count
   use.context_bytes -= each * count;
   book.used_bytes -= each * count;
   if (session->server != 0) {
-    use.mps_contexts -= std::min(count, use.mps_contexts);
-    book.mps_contexts -= std::min(count, book.mps_contexts);
+    // All of a process's contexts on a device have as many connections.
+    const uint32_t gone = std::min(count, use.mps_contexts);
+    const uint32_t connections =
+        use.mps_contexts == 0 ? 0 : use.mps_connections / use.mps_contexts * gone;
+    use.mps_contexts -= gone;
+    use.mps_connections -= connections;
+    book.mps_contexts -= std::min(gone, book.mps_contexts);
+    book.mps_connections -= std::min(connections, book.mps_connections);
   }
   forget_if_empty(device, session->pid);
 }

@@ -5,7 +5,6 @@
 // Single-threaded. Every call either does all or changes nothing.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -27,6 +26,8 @@ struct AccountingOptions {
   uint32_t max_allocations_per_session = 262144;
   uint32_t behaviours = kPlainProcessBesideMps | kLimitPerProcess;
   bool has_memory_cgroups = false;  // driver 615 and later
+  // What a multiprocessor raises hits the clients of one SM partition only: driver 610 and later.
+  bool confines_sm_faults = false;
 };
 
 class Accounting {
@@ -62,9 +63,7 @@ class Accounting {
   Status launch(SessionId session, uint32_t device, uint64_t work_us, uint32_t percent_hundredths,
                 KernelFault fault, uint64_t now_us, uint64_t* modelled_us);
 
-  using Limits = std::array<uint64_t, kMaxDevices>;  // bytes per device, 0 = none
-  Status admit(SessionId server, int32_t pid, const Limits& limits,
-               uint32_t percent_hundredths = 0);
+  Status admit(SessionId server, int32_t pid, const MpsAdmission& admission);
   Status revoke(SessionId server, int32_t pid);
   Status terminate(SessionId server, int32_t pid);
   Status set_server_fault(SessionId server, bool in_fault);
@@ -98,6 +97,7 @@ class Accounting {
     uint64_t context_bytes = 0;
     uint32_t contexts = 0;
     uint32_t mps_contexts = 0;
+    uint32_t mps_connections = 0;
     bool is_server = false;
     std::string cgroup;
   };
@@ -109,6 +109,7 @@ class Accounting {
     ComputeMode compute_mode = ComputeMode::kDefault;
     uint64_t used_bytes = 0;
     uint32_t mps_contexts = 0;
+    uint32_t mps_connections = 0;
     std::map<int32_t, ProcessUse> processes;
     // Busy time of the running and of the last whole second.
     uint64_t second = 0;
@@ -138,8 +139,7 @@ class Accounting {
   };
   struct Admission {
     SessionId server = 0;
-    Limits limits = {};
-    uint32_t percent_hundredths = 0;
+    MpsAdmission terms = {};
   };
 
   uint64_t usable_bytes(uint32_t device) const;
@@ -153,6 +153,9 @@ class Accounting {
             uint64_t devices_hit = 0, uint32_t cuda_error = 0);
   void emit_recovery_action(uint32_t device);
   const Admission* admission_of(const Session& session) const;
+  uint32_t connections_of(uint32_t device, const MpsAdmission& terms) const;
+  Status check_admission(const Admission& admission, uint32_t device) const;
+  bool shares_partition(const Admission* culprit, const Session& session, uint32_t device) const;
   bool exceeds(const Session& session, uint32_t device, uint64_t bytes, bool is_context) const;
   bool is_held_by_others(const Session& session, SessionId id, uint32_t device) const;
   void drop_contexts(Session* session, uint32_t device, uint32_t count);

@@ -73,6 +73,7 @@ Status Accounting::inject_fault(uint32_t device, int32_t pid, uint32_t xid, uint
   if (cuda_error == 0) cuda_error = xid_cuda_error(xid);
   uint64_t reached = bit(device);
   SessionId server = 0;
+  const Admission* confined = nullptr;  // of the culprit, when its SM partition confines the fault
   if (pid != 0) {
     const auto culprit = std::find_if(sessions_.begin(), sessions_.end(), [&](const auto& entry) {
       return entry.second.pid == pid && entry.second.role == Role::kCuda &&
@@ -80,13 +81,18 @@ Status Accounting::inject_fault(uint32_t device, int32_t pid, uint32_t xid, uint
     });
     if (culprit == sessions_.end()) return Status::kNotFound;
     server = culprit->second.server;
-    if (server != 0) {
+    const Admission* admission = admission_of(culprit->second);
+    if (options_.confines_sm_faults && xid == kXidSmException && admission != nullptr &&
+        admission->terms.partition != 0 && admission->terms.partition_device == device) {
+      confined = admission;
+    }
+    if (server != 0 && confined == nullptr) {
       for (const auto& [other, count] : culprit->second.contexts) reached |= bit(other);
     }
   }
   bool servers_hit = false;
   for (auto& [id, session] : sessions_) {
-    if (session.role == Role::kMpsServer && (pid == 0 || id == server)) {
+    if (session.role == Role::kMpsServer && confined == nullptr && (pid == 0 || id == server)) {
       for (const auto& [at, count] : session.contexts) {
         if ((reached >> at & 1) == 0) continue;
         session.devices_hit |= bit(at);
@@ -94,9 +100,10 @@ Status Accounting::inject_fault(uint32_t device, int32_t pid, uint32_t xid, uint
       }
     }
     if (session.role != Role::kCuda) continue;
-    const bool concerned = pid == 0      ? true
-                           : server != 0 ? session.server == server
-                                         : session.pid == pid;
+    const bool concerned = pid == 0              ? true
+                           : confined != nullptr ? shares_partition(confined, session, device)
+                           : server != 0         ? session.server == server
+                                                 : session.pid == pid;
     if (!concerned) continue;
     for (const auto& [at, count] : session.contexts) {
       if ((reached >> at & 1) != 0) hit(&session, at, cuda_error);
@@ -105,6 +112,14 @@ Status Accounting::inject_fault(uint32_t device, int32_t pid, uint32_t xid, uint
   emit(servers_hit ? EventKind::kFatalFault : EventKind::kNvml, kEventXid, device, xid, pid,
        reached, cuda_error);
   return Status::kOk;
+}
+
+bool Accounting::shares_partition(const Admission* culprit, const Session& session,
+                                  uint32_t device) const {
+  const Admission* other = admission_of(session);
+  return other != nullptr && other->server == culprit->server &&
+         other->terms.partition == culprit->terms.partition &&
+         other->terms.partition_device == device;
 }
 
 Status Accounting::inject_xid(uint32_t device, int32_t pid, uint32_t xid, bool event_only) {
@@ -232,9 +247,11 @@ Status Accounting::launch(SessionId id, uint32_t device, uint64_t work_us,
     return inject_fault(device, session.pid, is_address ? kXidMmuFault : kXidSmException,
                         static_cast<uint32_t>(fault));
   }
+  // The lower of the process's and the context's.
   const Admission* admission = admission_of(session);
-  if (admission != nullptr && admission->percent_hundredths != 0) {
-    percent_hundredths = admission->percent_hundredths;
+  const uint32_t of_process = admission == nullptr ? 0 : admission->terms.percent_hundredths;
+  if (of_process != 0 && (percent_hundredths == 0 || of_process < percent_hundredths)) {
+    percent_hundredths = of_process;
   }
   // A percentage is rounded down to whole multiprocessors, at least one.
   const uint64_t all = devices_[device].sm_count;

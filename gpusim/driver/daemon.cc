@@ -167,6 +167,7 @@ bool Daemon::serve_one(SessionId id, Client* client) {
   }
   if (is_hello) {
     reply.value = last_event_;
+    reply.value2 = static_cast<uint64_t>(client->peer.pid);
     return answer(*client, reply);
   }
   if (request.op == Op::kWaitEvent) {

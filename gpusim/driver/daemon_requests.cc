@@ -60,15 +60,11 @@ Status Daemon::handle(SessionId id, const Client& client, const Request& request
       break;
     case Op::kLaunch:
       status =
-          accounting_->launch(id, request.device, request.arg, request.limits[0] & 0xFFFF,
+          accounting_->launch(id, request.device, request.arg, request.launch_percent,
                               static_cast<KernelFault>(request.flags), now_us(), &reply->value);
       break;
-    case Op::kMpsAdmit: {
-      Accounting::Limits limits;
-      std::copy_n(request.limits, kMaxDevices, limits.begin());
-      return accounting_->admit(id, request.pid, limits,
-                                static_cast<uint32_t>(std::min<uint64_t>(request.arg, 10000)));
-    }
+    case Op::kMpsAdmit:
+      return accounting_->admit(id, request.pid, request.admission);
     case Op::kMpsRelease:
       return accounting_->revoke(id, request.pid);
     case Op::kMpsTerminate:

@@ -190,6 +190,7 @@ int run(int argc, char** argv) {
   driver.behaviours = (driver.behaviours & ~options.gaps) | options.gaps_on;
   options.accounting.behaviours = driver.behaviours;
   options.accounting.has_memory_cgroups = driver_major(driver.driver_version) >= 615;
+  options.accounting.confines_sm_faults = driver_major(driver.driver_version) >= 610;
 
   const int stop_fd = stop_signals();
   if (stop_fd < 0) return failure(fmt::format("signalfd: {}", strerror(errno)));

@@ -14,14 +14,14 @@ inline constexpr size_t kLimitKeySize = 64;
 
 enum class ChannelKind : uint32_t {
   // daemon to server
-  kConfig,     // limits, hundredths, priority, uid: the first message
-  kClient,     // pid, hello, limits and hundredths for it, and its connection by SCM_RIGHTS
+  kConfig,  // limits, hundredths, priority, uid, multiuser: the first message
+  kClient,  // pid, hello, limits and hundredths for it, partition, and its connection (SCM_RIGHTS)
   kDefaults,   // limits, hundredths, priority: from now on
   kTerminate,  // pid
   kShutdown,
   // server to daemon
   kReady,           // uuids[count]
-  kClientAdded,     // pid, devices
+  kClientAdded,     // pid, shown_pid, devices, space, partition
   kClientRejected,  // pid
   kClientGone,      // pid
   kTerminated,      // pid, result (CUresult)
@@ -44,6 +44,14 @@ struct ChannelMessage {
   uint32_t percentage_rules;  // of kClient: the percentage holds whatever the client's own says
   uint32_t count;
   uint64_t devices;
+  uint32_t multiuser;
+  int32_t shown_pid;  // where the daemon is; pid is where gpusimd is
+  // Bits by the server's ordinals: where contexts need an SM partition. Which one the client has:
+  // its number (0: none), device, and "GPU-.../id", there and back.
+  uint64_t partitioned_devices;
+  uint32_t partition_number;
+  uint32_t partition_ordinal;
+  char partition[kPartitionTextSize];
   char space[72];  // v3: the namespace, there and back
   ClientHello hello;
   LimitEntry limits[kMaxLimitKeys];

@@ -15,6 +15,26 @@ namespace {
 
 constexpr size_t kMaxWaiting = 256;
 
+// Which SM partition the client chose, and on which of the server's devices it needs one: on all
+// under -S, under v3 on those that are divided. What names no partition is as if nothing was named.
+void choose_partition(const SmPartitions& partitions, bool everywhere, const Server& server,
+                      ChannelMessage* message) {
+  const SmPartitions::Row* row = partitions.find(message->hello.sm_partition);
+  for (size_t i = 0; i < server.uuids.size() && i < kMaxDevices; ++i) {
+    const std::string& uuid = server.uuids[i];
+    const bool is_divided = partitions.is_divided(uuid);
+    if (is_divided || (everywhere && partitions.total_chunks(uuid) != 0)) {
+      message->partitioned_devices |= uint64_t{1} << i;
+    }
+    if (row == nullptr || row->gpu != uuid) continue;
+    message->partition_number = row->number;
+    message->partition_ordinal = static_cast<uint32_t>(i);
+    message->hundredths = partitions.hundredths(*row);
+    message->percentage_rules = 1;
+    copy_text(row->gpu + "/" + row->id, message->partition, sizeof message->partition);
+  }
+}
+
 void close_waiting(int* fd) {
   if (*fd >= 0) close(*fd);
   *fd = -1;
@@ -26,24 +46,24 @@ void ControlDaemon::accept_client(int listen_fd, const std::string& server,
                                   const std::string& space) {
   const int fd = accept4(listen_fd, nullptr, nullptr, SOCK_CLOEXEC);
   if (fd < 0) return;
-  log_.line("Accepting connection...");
+  state_.log.line("Accepting connection...");
   ucred credentials = {};
   socklen_t size = sizeof credentials;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
     close(fd);
     return;
   }
-  if (waiting_.size() >= kMaxWaiting) {
+  if (state_.waiting.size() >= kMaxWaiting) {
     // Those that say nothing make room, oldest first; clients that are queued keep their place.
-    const auto silent = std::find_if(waiting_.begin(), waiting_.end(),
+    const auto silent = std::find_if(state_.waiting.begin(), state_.waiting.end(),
                                      [](const Waiting& waiting) { return !waiting.greeted; });
-    if (silent == waiting_.end()) {
+    if (silent == state_.waiting.end()) {
       close(fd);
       return;
     }
     close_waiting(&silent->fd);
   }
-  Waiting& waiting = waiting_.emplace_back();
+  Waiting& waiting = state_.waiting.emplace_back();
   waiting.fd = fd;
   waiting.pid = credentials.pid;
   waiting.uid = credentials.uid;
@@ -56,7 +76,7 @@ void ControlDaemon::read_hello(Waiting* waiting) {
   if (waiting->fd < 0) return;
   if (!receive_message(waiting->fd, &waiting->hello, sizeof waiting->hello, MSG_DONTWAIT) ||
       waiting->hello.magic != kMpsMagic) {
-    log_.line("User did not send valid credentials");
+    state_.log.line("User did not send valid credentials");
     close_waiting(&waiting->fd);
     return;
   }
@@ -64,10 +84,10 @@ void ControlDaemon::read_hello(Waiting* waiting) {
   waiting->hello.pinned_limit[kMaxEnvironmentText - 1] = '\0';
   waiting->hello.sm_partition[sizeof waiting->hello.sm_partition - 1] = '\0';
   waiting->greeted = true;
-  const Server* server = v3_ ? find_named(waiting->server) : accepting_server();
+  const Server* server = state_.v3 ? state_.find_named(waiting->server) : state_.accepting_server();
   const bool exists = server != nullptr && server->state != ServerState::kInitializing &&
-                      (multiuser_ || server->uid == waiting->uid);
-  log_.line(fmt::format(
+                      (state_.multiuser || server->uid == waiting->uid);
+  state_.log.line(fmt::format(
       "NEW CLIENT {} from user {}: {}", waiting->pid, waiting->uid,
       exists ? "Server already exists" : "Server is not ready, push client to pending list"));
   place_client(waiting);
@@ -75,7 +95,7 @@ void ControlDaemon::read_hello(Waiting* waiting) {
 
 // Hands the client over, starts a server for it, or leaves it in the list.
 void ControlDaemon::place_client(Waiting* waiting) {
-  if (quitting_) {
+  if (state_.quitting) {
     refuse(waiting, kMpsConnectionFailed);
     return;
   }
@@ -84,12 +104,12 @@ void ControlDaemon::place_client(Waiting* waiting) {
     refuse(waiting, kMpsNotPermitted);
     return;
   }
-  if (v3_) {
+  if (state_.v3) {
     place_v3_client(waiting);
     return;
   }
-  Server* server = accepting_server();
-  if (server != nullptr && (multiuser_ || server->uid == waiting->uid)) {
+  Server* server = state_.accepting_server();
+  if (server != nullptr && (state_.multiuser || server->uid == waiting->uid)) {
     if (server->state == ServerState::kActive) hand_over(server, waiting);
     // For whichever GPU the client comes: all of the server's are closed while it is in FAULT.
     if (server->state == ServerState::kFault) refuse(waiting, kMpsServerNotReady);
@@ -104,24 +124,24 @@ void ControlDaemon::place_client(Waiting* waiting) {
     }
     return;
   }
-  if (!servers_.empty()) return;  // one that ends must be gone first: one server at a time
-  if (start_server(multiuser_ ? geteuid() : waiting->uid) == nullptr) {
+  if (!state_.servers.empty()) return;  // one that ends must be gone first: one server at a time
+  if (start_server(state_.multiuser ? geteuid() : waiting->uid) == nullptr) {
     refuse(waiting, kMpsConnectionFailed);
   }
 }
 
 void ControlDaemon::retry_waiting() {
-  for (Waiting& waiting : waiting_) {
+  for (Waiting& waiting : state_.waiting) {
     if (waiting.fd >= 0 && waiting.greeted) place_client(&waiting);
   }
-  std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.fd < 0; });
+  std::erase_if(state_.waiting, [](const Waiting& waiting) { return waiting.fd < 0; });
 }
 
 void ControlDaemon::drop_silent_clients() {
-  for (Waiting& waiting : waiting_) {
+  for (Waiting& waiting : state_.waiting) {
     if (waiting.fd < 0 || waiting.greeted) continue;
-    if (now_ms() - waiting.since_ms <= settings_.hello_timeout_ms) continue;
-    log_.line("User did not send valid credentials");
+    if (now_ms() - waiting.since_ms <= state_.settings.hello_timeout_ms) continue;
+    state_.log.line("User did not send valid credentials");
     close_waiting(&waiting.fd);
   }
 }
@@ -136,16 +156,8 @@ void ControlDaemon::hand_over(Server* server, Waiting* waiting) {
   put_defaults(space == nullptr ? server->defaults : space->defaults, message.get());
   message->percentage_rules = space != nullptr && space->has_percentage ? 1 : 0;
   copy_text(waiting->space, message->space, sizeof message->space);
-  if (static_partitions_ && waiting->hello.sm_partition[0] != '\0') {
-    const auto hundredths = partitions_.hundredths(waiting->hello.sm_partition);
-    if (!hundredths) {
-      refuse(waiting, kMpsConnectionFailed);  // what the real one answers is not known
-      return;
-    }
-    message->hundredths = *hundredths;
-    message->percentage_rules = 1;
-    copy_text(waiting->hello.sm_partition, message->space, sizeof message->space);
-  }
+  choose_partition(state_.static_partitions ? state_.partitions : server->partitions,
+                   state_.static_partitions, *server, message.get());
   if (!send_message_with_fd(server->channel, message.get(), sizeof *message, waiting->fd,
                             MSG_DONTWAIT)) {
     refuse(waiting, kMpsConnectionFailed);

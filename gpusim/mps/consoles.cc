@@ -9,8 +9,8 @@
 
 #include "common/text.h"
 #include "common/unix_socket.h"
+#include "mps/commands.h"
 #include "mps/console.h"
-#include "mps/control_daemon.h"
 
 namespace gpusim::mps {
 namespace {
@@ -26,21 +26,21 @@ bool is_for_gpusim(std::string_view command) {
 void ControlDaemon::accept_console() {
   const int fd = accept4(privileged_fd_, nullptr, nullptr, SOCK_CLOEXEC);
   if (fd < 0) return;
-  if (consoles_.size() >= kMaxConsoles) {
+  if (state_.consoles.size() >= kMaxConsoles) {
     close(fd);
     return;
   }
-  consoles_.emplace_back().fd = fd;
+  state_.consoles.emplace_back().fd = fd;
 }
 
 // Sessions that wait for the end of a server or of the daemon do not count, nor does a prompt at which
 // nobody types: the daemon is not busy with them. Which of two fails on the real thing is not known; here it is the later one.
 bool ControlDaemon::collides(const Console& console) const {
-  if (settings_.collide == Choice::kOff || console.in_session) return false;
+  if (state_.settings.collide == Choice::kOff || console.in_session) return false;
   const uint64_t now = now_ms();
-  return std::any_of(consoles_.begin(), consoles_.end(), [&](const Console& other) {
-    const bool is_busy =
-        other.stashed || other.late_answer || now - other.last_command_ms < settings_.collide_ms;
+  return std::any_of(state_.consoles.begin(), state_.consoles.end(), [&](const Console& other) {
+    const bool is_busy = other.stashed || other.late_answer ||
+                         now - other.last_command_ms < state_.settings.collide_ms;
     return &other != &console && other.in_session && is_busy && !other.closed && !other.waits();
   });
 }
@@ -50,7 +50,7 @@ void ControlDaemon::read_command(Console* console) {
   const ssize_t size = recv(console->fd, text, sizeof text, MSG_DONTWAIT | MSG_TRUNC);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (size <= 0 || static_cast<size_t>(size) > sizeof text) {
-    if (!hung_ && console->in_session) log_.line("UI closed");
+    if (!state_.hung && console->in_session) state_.log.line("UI closed");
     console->closed = true;
     return;
   }
@@ -61,23 +61,23 @@ void ControlDaemon::read_command(Console* console) {
     return;
   }
   if (collides(*console)) {
-    log_.line("NEW UI");
-    log_.line("UI closed");
+    state_.log.line("NEW UI");
+    state_.log.line("UI closed");
     console->closed = true;
     return;
   }
   console->last_command_ms = now_ms();
-  if (hung_) {
+  if (state_.hung) {
     console->in_session = true;
     console->stashed = command;
     return;
   }
   if (!console->in_session) {
-    log_.line("Accepting connection...");
-    log_.line("NEW UI");
+    state_.log.line("Accepting connection...");
+    state_.log.line("NEW UI");
   }
   console->in_session = true;
-  log_.line(fmt::format("Cmd:{}", command));
+  state_.log.line(fmt::format("Cmd:{}", command));
   obey(console, command);
 }
 
@@ -88,23 +88,23 @@ void ControlDaemon::obey(Console* console, const std::string& command) {
     const std::string_view word = trim(take_field(&rest, ' '));
     if (!word.empty()) words.emplace_back(word);
   }
-  const std::string result = execute(console, words);
+  const std::string result = execute(*this, console, words);
   if (is_for_gpusim(command)) {
     answer(console, result);
     return;
   }
-  if (!result.empty()) log_.line(trim(result));
+  if (!result.empty()) state_.log.line(trim(result));
   if (console->waits()) return;
-  if (settings_.slow_ms == 0) {
+  if (state_.settings.slow_ms == 0) {
     answer(console, result);
     return;
   }
   console->late_answer = result;
-  console->due_ms = now_ms() + settings_.slow_ms;
+  console->due_ms = now_ms() + state_.settings.slow_ms;
 }
 
 void ControlDaemon::send_late_answers() {
-  for (Console& console : consoles_) {
+  for (Console& console : state_.consoles) {
     if (console.stashed) {
       const std::string command = *console.stashed;
       console.stashed.reset();
@@ -117,7 +117,7 @@ void ControlDaemon::send_late_answers() {
 }
 
 void ControlDaemon::end_closed_consoles() {
-  std::erase_if(consoles_, [](const Console& console) {
+  std::erase_if(state_.consoles, [](const Console& console) {
     if (console.closed) close(console.fd);
     return console.closed;
   });

@@ -7,7 +7,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "common/pinned_limit.h"
 #include "common/unix_socket.h"
 #include "mps/paths.h"
+#include "mps/process_info.h"
 
 namespace gpusim::mps {
 namespace {
@@ -42,10 +42,11 @@ struct ControlDaemon::Watch {
   std::function<void()> action;
 };
 
-uint64_t now_ms() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
+ControlDaemon::ControlDaemon(DaemonOptions options) : config_(std::move(options.config)) {
+  state_.multiuser = options.multiuser;
+  state_.v3 = options.v3;
+  state_.static_partitions = options.static_partitions && !options.v3;  // v3 needs no flag
+  state_.features = config_.features;
 }
 
 ControlDaemon::~ControlDaemon() {
@@ -55,14 +56,14 @@ ControlDaemon::~ControlDaemon() {
 std::optional<std::string> ControlDaemon::open() {
   umask(0);
   std::string settings_error;
-  settings_ = load_settings(&settings_error);
-  traits_ = ask_driver_traits(settings_);
+  state_.settings = load_settings(&settings_error);
+  state_.traits = ask_driver_traits(state_.settings);
   const std::string pipe = pipe_directory();
   const std::string logs = log_directory();
-  if (v3_ && !traits_.has_v3) {
-    return fmt::format("Protocol 3 needs driver 615 or newer, this is {}", traits_.major);
+  if (state_.v3 && !state_.traits.has_v3) {
+    return fmt::format("Protocol 3 needs driver 615 or newer, this is {}", state_.traits.major);
   }
-  if (static_partitions_) {
+  if (state_.static_partitions) {
     if (const auto error = open_partitions()) return error;
   }
   for (const std::string& folder : {pipe, logs}) {
@@ -76,7 +77,7 @@ std::optional<std::string> ControlDaemon::open() {
   if (flock(lock_fd_, LOCK_EX | LOCK_NB) != 0) {
     return "An instance of this daemon is already running";
   }
-  if (!log_.open(logs + "/control.log", "Control")) {
+  if (!state_.log.open(logs + "/control.log", "Control")) {
     return failed("Cannot open", logs + "/control.log");
   }
   // What a dead predecessor left: kill -9 leaves everything.
@@ -84,14 +85,14 @@ std::optional<std::string> ControlDaemon::open() {
     unlink(in_pipe_directory(name).c_str());
   }
   owns_files_ = true;
-  if (!settings_error.empty()) log_.line("gpusim: " + settings_error);
-  log_.line(
+  if (!settings_error.empty()) state_.log.line("gpusim: " + settings_error);
+  state_.log.line(
       fmt::format("Starting control daemon using socket {}", in_pipe_directory(kControlSocket)));
-  log_.line(
+  state_.log.line(
       fmt::format("To connect CUDA applications to this daemon, set env "
                   "CUDA_MPS_PIPE_DIRECTORY={}",
                   pipe));
-  log_.line(fmt::format("CUDA MPS Control binary version: {}", traits_.cuda_version));
+  state_.log.line(fmt::format("CUDA MPS Control binary version: {}", state_.traits.cuda_version));
 
   const std::string fifo_path = in_pipe_directory(kLogFifo);
   if (mkfifo(fifo_path.c_str(), 0777) != 0) return failed("Cannot create", fifo_path);
@@ -109,13 +110,13 @@ std::optional<std::string> ControlDaemon::open() {
   signal_fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 
   // On the daemon the clients' variables are defaults.
-  if (traits_.has_pinned_limits) {
-    defaults_.limits.set_from_environment(getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"));
+  if (state_.traits.has_pinned_limits) {
+    state_.defaults.limits.set_from_environment(getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"));
   }
   const uint32_t hundredths = parse_thread_percentage(getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"));
-  if (hundredths != 0) defaults_.hundredths = hundredths;
+  if (hundredths != 0) state_.defaults.hundredths = hundredths;
   const char* priority = getenv("CUDA_MPS_CLIENT_PRIORITY");
-  if (priority != nullptr && strcmp(priority, "1") == 0) defaults_.priority = 1;
+  if (priority != nullptr && strcmp(priority, "1") == 0) state_.defaults.priority = 1;
 
   if (const auto error = apply_config()) return error;
 
@@ -130,29 +131,25 @@ std::optional<std::string> ControlDaemon::open() {
 }
 
 std::optional<std::string> ControlDaemon::open_partitions() {
-  if (!traits_.has_partitions) {
-    return fmt::format("-S needs CUDA 13.1 or newer, this is {}", traits_.cuda_version);
+  if (!state_.traits.has_partitions) {
+    return fmt::format("-S needs CUDA 13.1 or newer, this is {}", state_.traits.cuda_version);
   }
-  DriverClient driver;
-  if (driver.connect_to(driver_folder(), Role::kObserver) != Status::kOk) {
-    return fmt::format("no driver at {}", driver_folder());
-  }
-  std::vector<DeviceInfo> devices(driver.device_count());
-  for (uint32_t i = 0; i < driver.device_count(); ++i) driver.get_device(i, &devices[i]);
-  partitions_.set_devices(devices);
+  const std::vector<DeviceInfo> devices = ask_devices({});
+  if (devices.empty()) return fmt::format("no driver at {}", driver_folder());
+  state_.partitions.set_devices(devices);
   return std::nullopt;
 }
 
 void ControlDaemon::clean_up() {
-  for (Server& server : servers_) {
+  for (Server& server : state_.servers) {
     close_fd(&server.channel);
     remove_server_files(&server);
   }
-  for (Waiting& waiting : waiting_) close_fd(&waiting.fd);
-  for (Console& console : consoles_) close_fd(&console.fd);
-  servers_.clear();
-  waiting_.clear();
-  consoles_.clear();
+  for (Waiting& waiting : state_.waiting) close_fd(&waiting.fd);
+  for (Console& console : state_.consoles) close_fd(&console.fd);
+  state_.servers.clear();
+  state_.waiting.clear();
+  state_.consoles.clear();
   for (int* fd : {&control_fd_, &privileged_fd_, &fifo_fd_, &signal_fd_}) close_fd(fd);
   // `control` is left behind, stale, as NVIDIA's daemon may: a client that finds it gets 805.
   if (owns_files_) {
@@ -169,15 +166,15 @@ void ControlDaemon::clean_up() {
 std::vector<ControlDaemon::Watch> ControlDaemon::watches() {
   std::vector<Watch> out;
   out.push_back({privileged_fd_, [this] { accept_console(); }});
-  for (Console& console : consoles_) {
+  for (Console& console : state_.consoles) {
     if (console.stashed) continue;
     out.push_back({console.fd, [this, &console] { read_command(&console); }});
   }
-  if (hung_) return out;
+  if (state_.hung) return out;
   out.push_back({signal_fd_, [this] { read_signals(); }});
   out.push_back({control_fd_, [this] { accept_client(control_fd_, "", ""); }});
   out.push_back({fifo_fd_, [this] { drain_fifo(); }});
-  for (Server& server : servers_) {
+  for (Server& server : state_.servers) {
     out.push_back({server.channel, [this, &server] { serve_channel(&server); }});
     out.push_back({server.listen_fd, [this, &server] {
                      accept_client(server.listen_fd, server.name, kDefaultNamespace);
@@ -188,7 +185,7 @@ std::vector<ControlDaemon::Watch> ControlDaemon::watches() {
                      }});
     }
   }
-  for (Waiting& waiting : waiting_) {
+  for (Waiting& waiting : state_.waiting) {
     if (waiting.greeted) continue;
     out.push_back({waiting.fd, [this, &waiting] { read_hello(&waiting); }});
   }
@@ -196,11 +193,12 @@ std::vector<ControlDaemon::Watch> ControlDaemon::watches() {
 }
 
 int ControlDaemon::poll_timeout_ms() const {
-  if (hung_) return -1;
+  if (state_.hung) return -1;
   constexpr int kTickMs = 50;
-  uint64_t timeout = quit_deadline_ms_.has_value() || !waiting_.empty() ? kTickMs : UINT64_MAX;
+  uint64_t timeout =
+      state_.quit_deadline_ms.has_value() || !state_.waiting.empty() ? kTickMs : UINT64_MAX;
   const uint64_t now = now_ms();
-  for (const Console& console : consoles_) {
+  for (const Console& console : state_.consoles) {
     if (!console.late_answer) continue;
     timeout = std::min(timeout, console.due_ms > now ? console.due_ms - now : 0);
   }
@@ -209,9 +207,9 @@ int ControlDaemon::poll_timeout_ms() const {
 
 int ControlDaemon::run() {
   while (true) {
-    if (quitting_ && !hung_) {
-      end_idle_servers(quit_deadline_ms_.has_value() && now_ms() >= *quit_deadline_ms_);
-      if (servers_.empty()) break;
+    if (state_.quitting && !state_.hung) {
+      end_idle_servers(state_.quit_deadline_ms.has_value() && now_ms() >= *state_.quit_deadline_ms);
+      if (state_.servers.empty()) break;
     }
     std::vector<Watch> watched = watches();
     std::vector<pollfd> entries;
@@ -225,15 +223,15 @@ int ControlDaemon::run() {
     }
     if (entries[0].revents != 0) watched[0].action();
     end_closed_consoles();
-    if (hung_) continue;
+    if (state_.hung) continue;
     send_late_answers();
     drop_silent_clients();
     retry_waiting();
   }
-  for (Console& console : consoles_) {
+  for (Console& console : state_.consoles) {
     if (console.waits_for_quit) answer(&console, "");
   }
-  log_.line("Exiting");
+  state_.log.line("Exiting");
   clean_up();
   return 0;
 }
@@ -242,8 +240,8 @@ void ControlDaemon::read_signals() {
   signalfd_siginfo info;
   while (read(signal_fd_, &info, sizeof info) == sizeof info) {
     if (info.ssi_signo == SIGCHLD) continue;
-    quitting_ = true;
-    quit_deadline_ms_ = now_ms();
+    state_.quitting = true;
+    state_.quit_deadline_ms = now_ms();
   }
   reap_servers();
 }

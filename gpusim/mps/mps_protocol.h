@@ -12,7 +12,7 @@
 
 namespace gpusim::mps {
 
-inline constexpr uint32_t kMpsMagic = 0x4d505331;  // "MPS1"
+inline constexpr uint32_t kMpsMagic = 0x4d505332;  // "MPS2"
 inline constexpr char kControlSocket[] = "control";
 inline constexpr char kPrivilegedSocket[] = "control_privileged";
 inline constexpr char kLockFile[] = "control_lock";
@@ -31,6 +31,7 @@ inline constexpr int32_t kMpsServerNotReady = 807;  // while the server is in FA
 inline constexpr int32_t kMpsMaxClientsReached = 808;
 
 inline constexpr size_t kMaxEnvironmentText = 1024;
+inline constexpr size_t kPartitionTextSize = 104;  // a UUID of 40, "/" and an id
 
 // What the client brings. The texts are resolved by the server, because ordinals count in the list
 // of devices that the server shows; an unset variable has its flag 0.
@@ -39,10 +40,12 @@ struct ClientHello {
   uint32_t percent_hundredths;  // of CUDA_MPS_ACTIVE_THREAD_PERCENTAGE; 0 = none
   uint64_t devices;             // bit per driver index: those with a device file
   uint32_t has_visible_devices;
+  uint32_t connections;  // CUDA_DEVICE_MAX_CONNECTIONS; 0 = not set
+  int32_t driver_pid;    // the client's pid where gpusimd is
   uint32_t reserved;
   char visible_devices[kMaxEnvironmentText];  // CUDA_VISIBLE_DEVICES
   char pinned_limit[kMaxEnvironmentText];     // CUDA_MPS_PINNED_DEVICE_MEM_LIMIT; empty = none
-  char sm_partition[72];                      // CUDA_MPS_SM_PARTITION; empty = none
+  char sm_partition[kPartitionTextSize];      // CUDA_MPS_SM_PARTITION; empty = none
 };
 
 inline constexpr char kGoodbye = 'B';

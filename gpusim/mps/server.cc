@@ -15,19 +15,16 @@
 
 #include "common/text.h"
 #include "common/unix_socket.h"
-#include "mps/control_daemon.h"
+#include "mps/daemon_state.h"
 #include "mps/paths.h"
 #include "mps/server_process.h"
 
 namespace gpusim::mps {
-void ServerProcess::report(ChannelKind kind, int32_t pid, uint64_t devices, int32_t result,
-                           const char* space) {
+void ServerProcess::report(ChannelKind kind, int32_t pid, int32_t result) {
   auto message = std::make_unique<ChannelMessage>();
   message->kind = kind;
   message->pid = pid;
-  message->devices = devices;
   message->result = result;
-  copy_text(space, message->space, sizeof message->space);
   if (kind == ChannelKind::kReady) {
     message->count = static_cast<uint32_t>(devices_.size());
     for (size_t i = 0; i < devices_.size(); ++i) {
@@ -37,8 +34,24 @@ void ServerProcess::report(ChannelKind kind, int32_t pid, uint64_t devices, int3
   send_message(kChannelFd, message.get(), sizeof *message);
 }
 
+void ServerProcess::report_added(const ChannelMessage& client, int32_t pid, uint64_t devices) {
+  auto message = std::make_unique<ChannelMessage>();
+  message->kind = ChannelKind::kClientAdded;
+  message->pid = pid;
+  message->shown_pid = shown_pid(pid);
+  message->devices = devices;
+  copy_text(client.space, message->space, sizeof message->space);
+  copy_text(client.partition, message->partition, sizeof message->partition);
+  send_message(kChannelFd, message.get(), sizeof *message);
+}
+
+int32_t ServerProcess::shown_pid(int32_t pid) const {
+  const auto found = clients_.find(pid);
+  return found == clients_.end() ? pid : found->second.shown_pid;
+}
+
 std::string ServerProcess::name_of(int32_t pid) const {
-  return fmt::format("{{PID: {}, Context ID: 0}}", pid);
+  return fmt::format("{{PID: {}, Context ID: 0}}", shown_pid(pid));
 }
 
 // By path and as the client's user: every folder on the way must be open to that user.
@@ -121,6 +134,7 @@ bool ServerProcess::start(const ChannelMessage& config) {
   if (!reach_daemon()) return false;
   log_.line("Initializing server process");
   defaults_ = take_defaults(config);
+  multiuser_ = config.multiuser != 0;
   if (!open_devices()) return false;
   log_.set_tag("Server");
   if (!traits_.named_memory) {

@@ -34,9 +34,17 @@ bool chance(uint32_t percent) {
 
 }  // namespace
 
-int32_t ServerProcess::admit(const ChannelMessage& message, const Peer& peer,
-                             ClientWelcome* welcome) {
+bool ServerProcess::is_before_volta() const {
+  constexpr uint32_t kVoltaMajor = 7;
+  return std::any_of(devices_.begin(), devices_.end(), [](const VisibleDevice& device) {
+    return device.info.cc_major < kVoltaMajor;
+  });
+}
+
+int32_t ServerProcess::admit(const ChannelMessage& message, int32_t pid, ClientWelcome* welcome) {
   const ClientHello& hello = message.hello;
+  // One server for all users needs Volta (MPS documentation; cuda.h names 800 for it).
+  if (multiuser_ && is_before_volta()) return kMpsNotPermitted;
   // The client's own view: what it has device files for, in the server's order, then its
   // CUDA_VISIBLE_DEVICES. Ordinals in its limit count in that list.
   std::vector<VisibleDevice> view;
@@ -48,10 +56,11 @@ int32_t ServerProcess::admit(const ChannelMessage& message, const Peer& peer,
   apply_cuda_visible_devices(hello.has_visible_devices != 0 ? hello.visible_devices : nullptr,
                              view.data(), &count);
   Request request = make_request(Op::kMpsAdmit);
-  request.pid = peer.pid;
+  request.pid = pid;
+  MpsAdmission& terms = request.admission;
   // The daemon's word of the moment when it handed the client over.
   const ClientDefaults defaults = take_defaults(message);
-  defaults.limits.resolve(devices_, request.limits);
+  defaults.limits.resolve(devices_, terms.limits);
   uint64_t narrowed[kMaxDevices] = {};
   if (traits_.has_pinned_limits) {
     apply_pinned_limits(hello.pinned_limit, view.data(), count, narrowed);
@@ -61,19 +70,29 @@ int32_t ServerProcess::admit(const ChannelMessage& message, const Peer& peer,
   const bool drops_all = driver_.get_driver(&driver) == Status::kOk &&
                          (driver.behaviours & kCraftedLimitDropsAll) != 0;
   if (drops_all && names_unknown_device(hello.pinned_limit, view.data(), count)) {
-    std::fill_n(request.limits, kMaxDevices, 0);
+    std::fill_n(terms.limits, kMaxDevices, 0);
     std::fill_n(narrowed, kMaxDevices, 0);
   }
   for (uint32_t i = 0; i < kMaxDevices; ++i) {
     // The environment only lowers what the server gives.
     if (narrowed[i] == 0) continue;
-    if (request.limits[i] == 0 || narrowed[i] < request.limits[i]) request.limits[i] = narrowed[i];
+    if (terms.limits[i] == 0 || narrowed[i] < terms.limits[i]) terms.limits[i] = narrowed[i];
   }
   welcome->percent_hundredths = defaults.hundredths;
   if (hello.percent_hundredths != 0 && message.percentage_rules == 0) {
     welcome->percent_hundredths = std::min(defaults.hundredths, hello.percent_hundredths);
   }
-  request.arg = welcome->percent_hundredths;
+  terms.percent_hundredths = welcome->percent_hundredths;
+  terms.connections = hello.connections;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    const uint32_t driver_index = devices_[i].driver_index;
+    if ((message.partitioned_devices >> i & 1) != 0) {
+      terms.partitioned_devices |= uint64_t{1} << driver_index;
+    }
+    if (message.partition_number == 0 || message.partition_ordinal != i) continue;
+    terms.partition = message.partition_number;
+    terms.partition_device = driver_index;
+  }
   Reply reply;
   if (driver_.call(&request, &reply) != Status::kOk) return kMpsConnectionFailed;
   copy_text(shared_memory_.name(), welcome->shared_memory, sizeof welcome->shared_memory);
@@ -90,16 +109,20 @@ void ServerProcess::add_client(const ChannelMessage& message, int fd) {
   welcome.server_pid = getpid();
   welcome.result = kMpsConnectionFailed;
   Peer peer;
-  if (identify_peer(fd, &peer)) {
-    log_.line(traits_.old_wording
-                  ? "Received new client request"
-                  : fmt::format("Received new client request for {}", name_of(peer.pid)));
+  int32_t id = 0;
+  if (identify_peer_anywhere(fd, &peer)) {
+    // Where both see the same pids the kernel's word counts; else only gpusimd has the client's.
+    id = driver_.own_pid() == getpid() ? peer.pid : message.hello.driver_pid;
+    log_.line(
+        traits_.old_wording
+            ? "Received new client request"
+            : fmt::format("Received new client request for {{PID: {}, Context ID: 0}}", peer.pid));
     if (clients_.size() >= kMaxClients) {
       welcome.result = kMpsMaxClientsReached;
     } else if (faulted_devices_ != 0) {
       welcome.result = kMpsServerNotReady;
-    } else if (!clients_.contains(peer.pid)) {
-      welcome.result = admit(message, peer, &welcome);
+    } else if (id > 0 && !clients_.contains(id)) {
+      welcome.result = admit(message, id, &welcome);
     }
   }
   // The client gets a connection of its own to the server, by SCM_RIGHTS and with SO_PASSCRED set
@@ -119,9 +142,9 @@ void ServerProcess::add_client(const ChannelMessage& message, int fd) {
     report(ChannelKind::kClientRejected, message.pid);
     return;
   }
-  clients_[peer.pid] = Client{pair[0], peer.pidfd};
-  log_.line(fmt::format("Client {} connected", name_of(peer.pid)));
-  log_.line(fmt::format("Creating worker thread for client {}", name_of(peer.pid)));
+  clients_[id] = Client{pair[0], peer.pidfd, peer.pid};
+  log_.line(fmt::format("Client {} connected", name_of(id)));
+  log_.line(fmt::format("Creating worker thread for client {}", name_of(id)));
   uint64_t devices = 0;
   for (uint32_t i = 0; i < welcome.device_count; ++i) {
     devices |= uint64_t{1} << welcome.devices[i];
@@ -136,8 +159,8 @@ void ServerProcess::add_client(const ChannelMessage& message, int fd) {
   for (size_t i = 0; i < devices_.size(); ++i) {
     if ((devices >> devices_[i].driver_index & 1) != 0) ordinals |= uint64_t{1} << i;
   }
-  report(ChannelKind::kClientAdded, peer.pid, ordinals, kMpsOk, message.space);
-  if (!told) drop_client(peer.pid);
+  report_added(message, id, ordinals);
+  if (!told) drop_client(id);
 }
 
 // After its hello a client has nothing to say but its goodbye: anything else ends it.
@@ -154,9 +177,10 @@ void ServerProcess::read_client(int32_t pid) {
 void ServerProcess::drop_client(int32_t pid) {
   const auto found = clients_.find(pid);
   if (found == clients_.end()) return;
+  const int32_t shown = found->second.shown_pid;
   const bool killed = !found->second.said_goodbye && !found->second.terminated;
   close(found->second.fd);
-  close(found->second.pidfd);
+  if (found->second.pidfd >= 0) close(found->second.pidfd);
   clients_.erase(found);
   Request request = make_request(Op::kMpsRelease);
   request.pid = pid;
@@ -167,7 +191,7 @@ void ServerProcess::drop_client(int32_t pid) {
   log_.line(
       fmt::format("Client disconnected. Number of active client contexts is {}", clients_.size()));
   report(ChannelKind::kClientGone, pid);
-  forget_affected(pid);
+  forget_affected(pid, shown);
   if (killed && chance(settings_.kill_wedges_percent)) raise(SIGSTOP);
 }
 
@@ -182,7 +206,7 @@ void ServerProcess::terminate(int32_t pid) {
     found->second.terminated = true;
     log_.line(fmt::format("Client {} terminated", name_of(pid)));
   }
-  report(ChannelKind::kTerminated, pid, 0, found != clients_.end() ? kMpsOk : kMpsConnectionFailed);
+  report(ChannelKind::kTerminated, pid, found != clients_.end() ? kMpsOk : kMpsConnectionFailed);
 }
 
 }  // namespace gpusim::mps

@@ -67,7 +67,7 @@ void ServerProcess::enter_fault(uint64_t devices_hit) {
   const std::string prefix = fault_prefix();
   log_.line(prefix + "Server is handling a fatal GPU error.");
   for (const auto& [pid, client] : clients_) {
-    log_.line(fmt::format("{}status of client {{{}, 1}} is {}", prefix, pid,
+    log_.line(fmt::format("{}status of client {{{}, 1}} is {}", prefix, client.shown_pid,
                           affected_.contains(pid) ? "INACTIVE" : "ACTIVE"));
   }
   log_.line(prefix + "The following devices");
@@ -75,7 +75,7 @@ void ServerProcess::enter_fault(uint64_t devices_hit) {
     if ((devices_hit >> devices_[i].driver_index & 1) != 0) log_.line(fmt::format("{}", i));
   }
   log_.line(prefix + "The following clients have a sticky error set:");
-  for (const int32_t pid : affected_) log_.line(fmt::format("{}", pid));
+  for (const int32_t pid : affected_) log_.line(fmt::format("{}", shown_pid(pid)));
   // Before Volta the fault is the server's own, and all its clients go with it.
   for (const VisibleDevice& device : devices_) {
     const bool is_hit = (devices_hit >> device.driver_index & 1) != 0;
@@ -84,9 +84,9 @@ void ServerProcess::enter_fault(uint64_t devices_hit) {
   if (!must_exit_) must_exit_ = !recover_if_all_left();
 }
 
-void ServerProcess::forget_affected(int32_t pid) {
+void ServerProcess::forget_affected(int32_t pid, int32_t shown_pid) {
   if (affected_.erase(pid) == 0) return;
-  log_.line(fmt::format("Client {{{}, 1}} exit", pid));
+  log_.line(fmt::format("Client {{{}, 1}} exit", shown_pid));
   must_exit_ = !recover_if_all_left();
 }
 

@@ -30,7 +30,8 @@ class ServerProcess {
  private:
   struct Client {
     int fd;
-    int pidfd;
+    int pidfd;          // -1: none is to be had
+    int32_t shown_pid;  // in this process's PID namespace; 0: not seen from here
     bool terminated = false;
     bool said_goodbye = false;
   };
@@ -43,12 +44,15 @@ class ServerProcess {
   void log_defaults();
   // False: the daemon is gone.
   bool serve_channel();
-  void report(ChannelKind kind, int32_t pid, uint64_t devices = 0, int32_t result = 0,
-              const char* space = "");
-  std::string name_of(int32_t pid) const;  // in the log
+  void report(ChannelKind kind, int32_t pid, int32_t result = 0);
+  void report_added(const ChannelMessage& client, int32_t pid, uint64_t devices);
+  // In the log; the clients' own numbers are pids where gpusimd is.
+  std::string name_of(int32_t pid) const;
+  int32_t shown_pid(int32_t pid) const;
 
   void add_client(const ChannelMessage& message, int fd);
-  int32_t admit(const ChannelMessage& message, const Peer& peer, ClientWelcome* welcome);
+  int32_t admit(const ChannelMessage& message, int32_t pid, ClientWelcome* welcome);
+  bool is_before_volta() const;
   void read_client(int32_t pid);
   void drop_client(int32_t pid);
   void terminate(int32_t pid);
@@ -56,7 +60,7 @@ class ServerProcess {
   bool read_events();
   std::set<int32_t> clients_hit(uint64_t devices_hit);
   void enter_fault(uint64_t devices_hit);
-  void forget_affected(int32_t pid);
+  void forget_affected(int32_t pid, int32_t shown_pid);
   bool recover_if_all_left();
   std::string fault_prefix() const;
 
@@ -68,7 +72,8 @@ class ServerProcess {
   SharedMemory shared_memory_;
   std::vector<VisibleDevice> devices_;
   ClientDefaults defaults_;
-  std::map<int32_t, Client> clients_;
+  bool multiuser_ = false;
+  std::map<int32_t, Client> clients_;  // by pid where gpusimd is
   // In FAULT: the devices by driver index, and the clients that must exit first.
   uint64_t faulted_devices_ = 0;
   std::set<int32_t> affected_;

@@ -13,6 +13,7 @@
 #include "common/unix_socket.h"
 #include "mps/control_daemon.h"
 #include "mps/paths.h"
+#include "mps/process_info.h"
 
 namespace gpusim::mps {
 namespace {
@@ -21,22 +22,25 @@ namespace {
 // 4673: a pipe directory that the server's user cannot traverse).
 constexpr uint32_t kStartRetries = 5;
 
-}  // namespace
-
-ControlDaemon::Server* ControlDaemon::accepting_server() {
-  for (Server& server : servers_) {
-    if (!server.ending) return &server;
-  }
-  return nullptr;
+uint32_t first_free_number(const Server& server) {
+  uint32_t number = 0;
+  const auto taken = [&] {
+    return std::any_of(server.clients.begin(), server.clients.end(),
+                       [&](const ServerClient& client) { return client.number == number; });
+  };
+  while (taken()) ++number;
+  return number;
 }
 
-ControlDaemon::Server* ControlDaemon::start_server(uint32_t uid) {
-  Server& server = servers_.emplace_back();
+}  // namespace
+
+Server* ControlDaemon::start_server(uint32_t uid) {
+  Server& server = state_.servers.emplace_back();
   server.uid = uid;
-  server.defaults = defaults_;
-  if (settings_.uuid_defaults == Choice::kOff) server.defaults.limits.drop_uuids();
+  server.defaults = state_.defaults;
+  if (state_.settings.uuid_defaults == Choice::kOff) server.defaults.limits.drop_uuids();
   if (launch(&server)) return &server;
-  servers_.pop_back();
+  state_.servers.pop_back();
   return nullptr;
 }
 
@@ -44,7 +48,7 @@ ControlDaemon::Server* ControlDaemon::start_server(uint32_t uid) {
 bool ControlDaemon::launch(Server* server) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return false;
-  const std::string settings = settings_.text();
+  const std::string settings = state_.settings.text();
   const std::string pipe = pipe_directory();
   const std::string logs =
       server->name.empty() ? log_directory() : log_directory() + "/" + server->name;
@@ -80,17 +84,11 @@ bool ControlDaemon::launch(Server* server) {
   ChannelMessage config = {};
   config.kind = ChannelKind::kConfig;
   config.uid = server->uid;
+  config.multiuser = state_.multiuser ? 1 : 0;
   put_defaults(server->defaults, &config);
   send_to(server, config);
-  log_.line(fmt::format("Starting new server {} for user {}", pid, server->uid));
+  state_.log.line(fmt::format("Starting new server {} for user {}", pid, server->uid));
   return true;
-}
-
-ControlDaemon::Server* ControlDaemon::find_server(int32_t pid) {
-  for (Server& server : servers_) {
-    if (server.pid == pid && pid != 0) return &server;
-  }
-  return nullptr;
 }
 
 bool ControlDaemon::send_to(Server* server, const ChannelMessage& message) {
@@ -117,27 +115,21 @@ void ControlDaemon::serve_channel(Server* server) {
   const int32_t pid = message->pid;
   switch (message->kind) {
     case ChannelKind::kReady:
-      server->state = ServerState::kActive;
-      server->was_ready = true;
-      failed_starts_ = 0;
-      server->uuids.clear();
-      for (uint32_t i = 0; i < message->count && i < kMaxDevices; ++i) {
-        server->uuids.emplace_back(message->uuids[i]);
-      }
-      log_.line(fmt::format("NEW SERVER {}: Ready", server->pid));
+      become_ready(server, *message);
       break;
     case ChannelKind::kClientAdded:
       server->in_flight -= std::min(server->in_flight, 1u);
-      server->clients.push_back({pid, message->devices, message->space});
+      server->clients.push_back({pid, first_free_number(*server), message->shown_pid,
+                                 message->devices, message->space, message->partition});
       break;
     case ChannelKind::kClientRejected:
       server->in_flight -= std::min(server->in_flight, 1u);
       break;
     case ChannelKind::kClientGone:
-      std::erase_if(server->clients, [pid](const ServerClient& c) { return c.pid == pid; });
+      std::erase_if(server->clients, [pid](const ServerClient& c) { return c.id == pid; });
       break;
     case ChannelKind::kTerminated:
-      for (Console& console : consoles_) {
+      for (Console& console : state_.consoles) {
         if (console.waits_for_termination != pid) continue;
         console.waits_for_termination = 0;
         answer(&console, fmt::format("{}\n", message->result));
@@ -155,10 +147,26 @@ void ControlDaemon::serve_channel(Server* server) {
   end_idle_servers(false);
 }
 
+void ControlDaemon::become_ready(Server* server, const ChannelMessage& message) {
+  server->state = ServerState::kActive;
+  server->was_ready = true;
+  failed_starts_ = 0;
+  server->uuids.clear();
+  for (uint32_t i = 0; i < message.count && i < kMaxDevices; ++i) {
+    server->uuids.emplace_back(message.uuids[i]);
+  }
+  state_.log.line(fmt::format("NEW SERVER {}: Ready", server->pid));
+  if (!state_.v3) return;
+  server->partitions.set_devices(ask_devices(server->uuids));
+  for (const std::string& name : server->partitions.create_configured()) {
+    state_.log.line(fmt::format("SM partition {} could not be created", name));
+  }
+}
+
 // Ends the servers that shall end, once they have no clients (or at once, by force).
 void ControlDaemon::end_idle_servers(bool force) {
-  for (Server& server : servers_) {
-    if (quitting_) server.ending = true;
+  for (Server& server : state_.servers) {
+    if (state_.quitting) server.ending = true;
     const bool idle = server.clients.empty() && server.in_flight == 0;
     if (!server.ending || server.told_to_end || server.pid == 0 || (!idle && !force)) continue;
     server.told_to_end = true;
@@ -170,7 +178,7 @@ void ControlDaemon::end_idle_servers(bool force) {
 
 // Answers the consoles that wait for something that cannot come any more.
 void ControlDaemon::answer_for_dead_server(int32_t pid) {
-  for (Console& console : consoles_) {
+  for (Console& console : state_.consoles) {
     if (console.waits_for_server_exit == pid) {
       console.waits_for_server_exit = 0;
       answer(&console, "");
@@ -183,7 +191,7 @@ void ControlDaemon::answer_for_dead_server(int32_t pid) {
 }
 
 void ControlDaemon::reap_servers() {
-  for (auto at = servers_.begin(); at != servers_.end();) {
+  for (auto at = state_.servers.begin(); at != state_.servers.end();) {
     int status = 0;
     if (at->pid == 0) {
       ++at;
@@ -194,29 +202,30 @@ void ControlDaemon::reap_servers() {
       continue;
     }
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-    if (code != 0) log_.line("Server encountered a fatal exception. Shutting down");
-    log_.line(fmt::format("Server {} exited with status {}", at->pid, code));
+    if (code != 0) state_.log.line("Server encountered a fatal exception. Shutting down");
+    state_.log.line(fmt::format("Server {} exited with status {}", at->pid, code));
     const bool failed_to_start = !at->was_ready && !at->told_to_end;
     const int32_t pid = at->pid;
     if (at->channel >= 0) close(at->channel);
     at->channel = -1;
-    if (v3_ && WIFSIGNALED(status) && !at->told_to_end) {
+    if (state_.v3 && WIFSIGNALED(status) && !at->told_to_end) {
       at->pid = 0;  // started again for the next client
       at->state = ServerState::kStopped;
       at->in_flight = 0;
       at->ending = false;
       at->clients.clear();
+      at->partitions.forget_created();
       ++at;
     } else {
       remove_server_files(&*at);
-      at = servers_.erase(at);
+      at = state_.servers.erase(at);
     }
     answer_for_dead_server(pid);
-    if (v3_) continue;
+    if (state_.v3) continue;
     if (!failed_to_start) continue;
     if (failed_starts_++ < kStartRetries) continue;
     failed_starts_ = 0;
-    for (Waiting& waiting : waiting_) {
+    for (Waiting& waiting : state_.waiting) {
       if (waiting.fd >= 0 && waiting.greeted) refuse(&waiting, kMpsConnectionFailed);
     }
   }

@@ -7,9 +7,10 @@
 namespace gpusim::mps {
 
 using Table = std::vector<std::vector<std::string>>;
-enum class TableFormat { kAligned, kCsv, kCsvWithoutHeader };
+enum class TableFormat { kAligned, kAlignedWithoutHeader, kCsv, kCsvWithoutHeader };
 
-// Fields with a comma or a quote are quoted in CSV. Empty fields are "-" in an aligned table.
+// Fields with a comma or a quote are quoted in CSV. An aligned table has its header in upper case and
+// "-" for empty fields.
 std::string show_table(const Table& table, TableFormat format);
 
 }  // namespace gpusim::mps

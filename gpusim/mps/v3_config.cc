@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "common/text.h"
 #include "mps/v3_spec.h"
@@ -126,22 +128,37 @@ void read_namespaces(const toml::table& table, const std::string& path, ServerSp
   }
 }
 
-// Checked, and not imitated.
-void read_devices(Reader* reader, V3Config* config) {
+void read_devices(Reader* reader, ServerSpec* server) {
+  constexpr int64_t kMaxChunks = 4096;
   for (const toml::table* device : reader->tables("devices")) {
     Reader row(*device, reader->name("devices"));
-    if (!row.text("uuid")) throw Refusal{fmt::format("{} is missing", row.name("uuid"))};
+    const auto uuid = row.text("uuid");
+    if (!uuid) throw Refusal{fmt::format("{} is missing", row.name("uuid"))};
+    require(check_v3_devices(*uuid), row.name("uuid"));
     for (const toml::table* partition : row.tables("sm_partitions")) {
       Reader part(*partition, row.name("sm_partitions"));
-      if (!part.text("name")) throw Refusal{fmt::format("{} is missing", part.name("name"))};
-      if (part.number("chunks").value_or(0) < 1) {
-        throw Refusal{fmt::format("{} is a whole number from 1 on", part.name("chunks"))};
+      const auto name = part.text("name");
+      if (!name) throw Refusal{fmt::format("{} is missing", part.name("name"))};
+      check_name(*name, part.name("name"));
+      for (const PartitionSpec& other : server->partitions) {
+        if (other.name == *name && other.gpu == *uuid) {
+          throw Refusal{fmt::format("{}: '{}' is there twice", part.name("name"), *name)};
+        }
       }
-      part.flag("include_remainder");
+      const int64_t chunks = part.number("chunks").value_or(0);
+      if (chunks < 1 || chunks > kMaxChunks) {
+        throw Refusal{
+            fmt::format("{} is a whole number from 1 to {}", part.name("chunks"), kMaxChunks)};
+      }
+      server->partitions.push_back({*name, *uuid, static_cast<uint32_t>(chunks),
+                                    part.flag("include_remainder").value_or(false)});
       part.nothing_else();
     }
     row.nothing_else();
-    config->notes.push_back(reader->name("devices") + ": SM partitions are not imitated");
+  }
+  if (server->locality_domains && !server->partitions.empty()) {
+    throw Refusal{
+        fmt::format("{} and SM partitions exclude each other", reader->name("locality_domains"))};
   }
 }
 
@@ -163,13 +180,14 @@ void read_server(const std::string& name, const toml::table& table, V3Config* co
   }
   bool has_percentage = false;
   read_defaults(&reader, &server.defaults, &has_percentage);
-  if (reader.flag("locality_domains").value_or(false)) {
+  server.locality_domains = reader.flag("locality_domains").value_or(false);
+  if (server.locality_domains) {
     config->notes.push_back(reader.name("locality_domains") + ": not imitated");
   }
   if (const toml::table* spaces = reader.table("namespaces")) {
     read_namespaces(*spaces, reader.name("namespaces"), &server);
   }
-  read_devices(&reader, config);
+  read_devices(&reader, &server);
   reader.nothing_else();
   config->servers.push_back(std::move(server));
 }
@@ -178,17 +196,16 @@ void read_features(const toml::table& table, V3Config* config) {
   Reader features(table, "features");
   if (const toml::table* memacct = features.table("memacct")) {
     Reader reader(*memacct, "features.memacct");
-    reader.flag("enabled");
-    if (reader.flag("audit_log").value_or(false)) {
-      config->notes.push_back("features.memacct.audit_log: not imitated");
+    config->features.memacct = reader.flag("enabled").value_or(true);
+    config->features.audit_log = reader.flag("audit_log").value_or(false);
+    if (config->features.audit_log) {
+      config->notes.push_back("features.memacct.audit_log: shown, not imitated");
     }
     reader.nothing_else();
   }
   if (const toml::table* share = features.table("context-share")) {
     Reader reader(*share, "features.context-share");
-    if (reader.flag("enabled").value_or(false)) {
-      config->notes.push_back("features.context-share: not imitated");
-    }
+    config->features.context_share = reader.flag("enabled").value_or(true);
     reader.text("default_socket");
     reader.nothing_else();
   }
@@ -220,8 +237,15 @@ std::variant<V3Config, std::string> read_v3_config(const std::string& path) {
   if (std::filesystem::file_size(path, code) > kMaxFileBytes || code) {
     return fmt::format("{}: at most {} bytes are read", path, kMaxFileBytes);
   }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fmt::format("{}: it cannot be read", path);
+  return read_v3_config_text(std::string(std::istreambuf_iterator<char>(file), {}), path);
+}
+
+std::variant<V3Config, std::string> read_v3_config_text(std::string_view text,
+                                                        const std::string& path) {
   try {
-    return read_root(toml::parse_file(path));
+    return read_root(toml::parse(text));
   } catch (const Refusal& refusal) {
     return fmt::format("{}: {}", path, refusal.text);
   } catch (const toml::parse_error& error) {

@@ -42,31 +42,14 @@ void stop_listening(const std::string& folder, int* fd) {
 
 }  // namespace
 
-std::string ControlDaemon::server_folder(const std::string& server,
-                                         const std::string& space) const {
+std::string server_folder(const std::string& server, const std::string& space) {
   const std::string folder = pipe_directory() + "/" + server;
   return space.empty() ? folder : folder + "/" + space;
 }
 
-ControlDaemon::Server* ControlDaemon::find_named(std::string_view name) {
-  for (Server& server : servers_) {
-    if (server.name == name && !server.name.empty()) return &server;
-  }
-  return nullptr;
-}
-
-// nullptr for the default namespace, whose values are the server's.
-const NamespaceSpec* ControlDaemon::find_spec(const Server& server, std::string_view space) const {
-  if (space == kDefaultNamespace) return nullptr;
-  for (const Namespace& candidate : server.namespaces) {
-    if (candidate.spec.name == space) return &candidate.spec;
-  }
-  return nullptr;
-}
-
 std::optional<std::string> ControlDaemon::create_server(const ServerSpec& spec) {
-  if (find_named(spec.name) != nullptr) return fmt::format("server {} exists", spec.name);
-  if (servers_.size() >= kMaxServers) return fmt::format("there are {} servers", kMaxServers);
+  if (state_.find_named(spec.name) != nullptr) return fmt::format("server {} exists", spec.name);
+  if (state_.servers.size() >= kMaxServers) return fmt::format("there are {} servers", kMaxServers);
   const uint32_t uid = spec.uid.value_or(geteuid());
   if (geteuid() != 0 && uid != geteuid()) {
     return fmt::format("only root can start a server for user {}", uid);
@@ -75,11 +58,13 @@ std::optional<std::string> ControlDaemon::create_server(const ServerSpec& spec) 
   if (mkdir(logs.c_str(), 0755) != 0 && errno != EEXIST) {
     return fmt::format("Cannot create directory {}: {}", logs, strerror(errno));
   }
-  Server& server = servers_.emplace_back();
+  Server& server = state_.servers.emplace_back();
   server.name = spec.name;
   server.uid = uid;
   server.allowed_devices = spec.allowed_devices;
   server.defaults = spec.defaults;
+  server.locality_domains = spec.locality_domains;
+  for (const PartitionSpec& part : spec.partitions) server.partitions.configure(part);
   std::optional<std::string> error = listen_in(server_folder(spec.name), &server.listen_fd);
   NamespaceSpec default_space;
   default_space.name = kDefaultNamespace;
@@ -90,7 +75,7 @@ std::optional<std::string> ControlDaemon::create_server(const ServerSpec& spec) 
   if (!error && !launch(&server)) error = "the server could not be started";
   if (error) {
     remove_server_files(&server);
-    servers_.pop_back();
+    state_.servers.pop_back();
   }
   return error;
 }
@@ -111,8 +96,8 @@ std::optional<std::string> ControlDaemon::create_namespace(Server* server,
 }
 
 std::optional<std::string> ControlDaemon::apply_config() {
-  if (!v3_) return std::nullopt;
-  for (const std::string& note : config_.notes) log_.line("gpusim: " + note);
+  if (!state_.v3) return std::nullopt;
+  for (const std::string& note : config_.notes) state_.log.line("gpusim: " + note);
   for (const ServerSpec& spec : config_.servers) {
     if (const auto error = create_server(spec)) return fmt::format("{}: {}", spec.name, *error);
   }
@@ -132,13 +117,13 @@ void ControlDaemon::remove_server_files(Server* server) {
 void ControlDaemon::place_v3_client(Waiting* waiting) {
   std::string name = waiting->server;
   if (name.empty()) {
-    name = fmt::format("uid_{}", multiuser_ ? geteuid() : waiting->uid);
-    if (find_named(name) == nullptr) {
+    name = fmt::format("uid_{}", state_.multiuser ? geteuid() : waiting->uid);
+    if (state_.find_named(name) == nullptr) {
       ServerSpec spec;
       spec.name = name;
-      spec.uid = multiuser_ ? geteuid() : waiting->uid;
+      spec.uid = state_.multiuser ? geteuid() : waiting->uid;
       if (const auto error = create_server(spec)) {
-        log_.line(fmt::format("Cannot start server {}: {}", name, *error));
+        state_.log.line(fmt::format("Cannot start server {}: {}", name, *error));
         refuse(waiting, kMpsConnectionFailed);
         return;
       }
@@ -146,13 +131,13 @@ void ControlDaemon::place_v3_client(Waiting* waiting) {
     waiting->server = name;
     waiting->space = kDefaultNamespace;
   }
-  Server* server = find_named(name);
+  Server* server = state_.find_named(name);
   if (server == nullptr || server->ending) {
     refuse(waiting, kMpsConnectionFailed);
     return;
   }
   // Measured for v3: a container's user that is not the server's gets 800 unless multiuser.
-  if (!multiuser_ && waiting->uid != server->uid) {
+  if (!state_.multiuser && waiting->uid != server->uid) {
     refuse(waiting, kMpsNotPermitted);
     return;
   }

@@ -6,6 +6,21 @@
 #include "common/text.h"
 
 namespace gpusim::mps {
+namespace {
+
+// Limits are kept in whole MiB.
+bool parse_v3_size(std::string_view text, uint64_t* bytes) {
+  if (text.empty() || (text.back() != 'K' && text.back() != 'k')) {
+    return parse_memory_size(text, bytes);
+  }
+  text.remove_suffix(1);
+  uint64_t kib = 0;
+  if (!parse_number(text, &kib) || kib < 1024 || kib > UINT64_MAX / 1024) return false;
+  *bytes = kib / 1024 * kMiB;
+  return true;
+}
+
+}  // namespace
 
 bool is_v3_name(std::string_view name) {
   constexpr size_t kMaxName = 64;
@@ -24,8 +39,9 @@ std::optional<std::string> set_v3_limit(std::string_view value, ClientDefaults* 
     std::string_view key = kEachDevice;
     if (size.find('=') != std::string_view::npos) key = trim(take_field(&size, '='));
     uint64_t bytes = 0;
-    if (key.empty() || !parse_memory_size(trim(size), &bytes) || !limits.has_room_for(key)) {
-      return fmt::format("'{}' is no memory limit: a whole number with M or G is expected", value);
+    if (key.empty() || !parse_v3_size(trim(size), &bytes) || !limits.has_room_for(key)) {
+      return fmt::format("'{}' is no memory limit: a whole number with K, M or G is expected",
+                         value);
     }
     limits.set(key, bytes);
   }
@@ -56,7 +72,9 @@ std::optional<std::string> check_v3_devices(std::string_view value) {
     const std::string_view uuid = trim(take_field(&value, ','));
     if (uuid.starts_with("GPU-") && uuid.size() > 4 && uuid.size() < kLimitKeySize) continue;
     if (uuid.starts_with("MIG-") && uuid.size() > 4 && uuid.size() < kLimitKeySize) continue;
-    return fmt::format("'{}' is no device: UUIDs between commas are expected", uuid);
+    uint64_t ordinal = 0;
+    if (parse_number(uuid, &ordinal) && ordinal < kMaxDevices) continue;
+    return fmt::format("'{}' is no device: UUIDs or ordinals between commas are expected", uuid);
   }
   return std::nullopt;
 }

@@ -30,9 +30,9 @@ class AccountingTest : public ::testing::Test {
     ASSERT_EQ(books.create_context(100, 0, false), Status::kOk);
   }
   void admit(SessionId session, int32_t pid, uint64_t limit_bytes) {
-    Accounting::Limits limits = {};
-    limits[0] = limit_bytes;
-    ASSERT_EQ(books.admit(100, pid, limits), Status::kOk);
+    MpsAdmission terms = {};
+    terms.limits[0] = limit_bytes;
+    ASSERT_EQ(books.admit(100, pid, terms), Status::kOk);
     books.add_session(session, pid, Role::kCuda);
   }
 

@@ -114,7 +114,7 @@ TEST(MpsConsole, ClientsInPs) {
   std::string row = table.substr(second_line);
   for (size_t at; (at = row.find("  ")) != std::string::npos;) row.erase(at, 1);
   EXPECT_EQ(row, pid + " 0 " + server + " " + driver.uuid(0).substr(0, 22) + " " + ns + " " +
-                     GPUSIM_PROBE + "\n");
+                     GPUSIM_PROBE + " init hold\n");
   client->close_input();
   client->wait();
   EXPECT_TRUE(eventually([&] { return mps.ask("get_client_list " + server).empty(); }));
@@ -309,54 +309,6 @@ TEST(MpsDaemon, NoiseOnTheControlSocket) {
   }
   EXPECT_NE(mps.control_log().find("User did not send valid credentials"), std::string::npos);
   EXPECT_EQ(mps.ask("get_server_list"), "") << "noise starts no server";
-}
-
-// -S: sm_partition, lspart, CUDA_MPS_SM_PARTITION (MPS documentation, v2 interface). An L4 has 58
-// multiprocessors: 7 chunks of 8.
-TEST(MpsPartitions, AddChooseRemove) {
-  Gpusimd driver("1xL4,1xT4", {"--driver", "590"});
-  Mps mps(driver, {}, {"-M", "-S"});
-  const std::string gpu = driver.uuid(0);
-  const std::string first = gpu + "/Dx4AAAAA";
-  const struct {
-    std::string command;
-    std::string want;
-  } kCases[] = {
-      {"sm_partition add " + gpu + " 4", first + "\n"},
-      {"sm_partition add " + gpu + " 4", "Invalid argument\n"},  // 3 are left
-      {"sm_partition add " + gpu + " 3", gpu + "/Dx4AAAAB\n"},
-      {"sm_partition rm " + gpu + " " + gpu + "/Dx4AAAAB", ""},
-      {"sm_partition rm " + gpu + " Dx4AAAAB", "Invalid argument\n"},
-      {"sm_partition add " + gpu + " 0", "Invalid argument\n"},
-      {"sm_partition add " + gpu + " -1", "Invalid argument\n"},
-      {"sm_partition add GPU-00000000 1", "Invalid argument\n"},
-      {"sm_partition add " + driver.uuid(1) + " 1", "Invalid argument\n"},  // Turing
-      {"sm_partition dance " + gpu + " 1", "Invalid argument\n"},
-  };
-  for (const auto& test : kCases) EXPECT_EQ(mps.ask(test.command), test.want) << test.command;
-  mps.start_server();
-  Environment environment = mps.client();
-  environment["CUDA_MPS_SM_PARTITION"] = first;
-  const auto client = probe(environment, {"init", "ctx", "hold"});
-  for (int i = 0; i < 3; ++i) EXPECT_NE(client->line(), "");
-  std::string rows = mps.ask("lspart");
-  for (size_t at; (at = rows.find("  ")) != std::string::npos;) rows.erase(at, 1);
-  EXPECT_EQ(rows, "GPU PARTITION FREE-CHUNKS USED-CHUNKS FREE-SMS USED-SMS CLIENTS\n" + gpu +
-                      " - 3 4 24 32 -\n" + gpu + " Dx4AAAAA - 4 - 32 1\n");
-  EXPECT_EQ(mps.ask("sm_partition rm " + gpu + " Dx4AAAAA"), "Partition is in use\n");
-  environment["CUDA_MPS_SM_PARTITION"] = gpu + "/nowhere";
-  EXPECT_EQ(probe_lines(environment, {"init"}), "init 805\n");
-}
-
-TEST(MpsPartitions, NeedTheFlagAndTheDriver) {
-  Gpusimd driver("1xL4");
-  Mps mps(driver);
-  EXPECT_EQ(mps.ask("lspart"), "Unknown command: lspart\n");
-  Environment environment = mps.environment();
-  environment["CUDA_MPS_PIPE_DIRECTORY"] = driver.dir() + "/other";
-  const Outcome outcome = run({binary("nvidia-cuda-mps-control"), "-f", "-S"}, environment);
-  EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_NE(outcome.errors.find("-S needs CUDA 13.1"), std::string::npos);
 }
 
 }  // namespace

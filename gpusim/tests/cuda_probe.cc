@@ -1,6 +1,6 @@
 // A client of libcuda for the tests. Each argument is a step; each step prints one line.
 //   init | count | ctx[:DEVICE] | newctx | alloc:MIB | fill | free | info | sync | roundtrip
-//   launch:KERNEL | spin:MICROSECONDS | version | name:DEVICE
+//   launch:KERNEL | spin:MICROSECONDS | version | name:DEVICE | sms | env:NAME=VALUE
 //   proc:SYMBOL:VERSION | fork (a child that sleeps) | childinit | hold (until a line or EOF on
 //   stdin)
 #include <dlfcn.h>
@@ -140,6 +140,13 @@ void run_step(const std::string& name, const std::string& argument) {
       call_as<float*, void*, void*>("cuEventElapsedTime", &milliseconds, start, end);
       more = std::to_string(static_cast<long>(milliseconds));
     }
+  } else if (name == "sms") {
+    int count = 0;
+    result = call_as<int*, int, int>("cuDeviceGetAttribute", &count, 16, 0);
+    more = std::to_string(count);
+  } else if (name == "env") {
+    const size_t equals = argument.find('=');
+    result = setenv(argument.substr(0, equals).c_str(), argument.substr(equals + 1).c_str(), 1);
   } else if (name == "version") {
     int version = 0;
     result = call_as<int*>("cuDriverGetVersion", &version);

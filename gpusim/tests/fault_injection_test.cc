@@ -250,13 +250,13 @@ TEST(FaultInjection, MemoryLimitsByCommand) {
                 .exit_code,
             0);
   EXPECT_EQ(gpusim(driver, {"smi", "memory-limits", "--get", "-n", "/a", "-i", "0"}).output,
-            "Namespace: /a\nSoft limit: 100 MiB\nHard limit: 3000 MiB\nCurrent used: 0 MiB\n");
+            "namespace: /a\nsoft limit: 100 MiB\nhard limit: 3000 MiB\ncurrent used: 0 MiB\n");
   EXPECT_EQ(gpusim(driver, {"smi", "memory-limits", "--set", "-n", "/a", "--soft-limit", "default",
                             "--hard-limit", "max", "-i", driver.uuid(0)})
                 .exit_code,
             0);
   EXPECT_NE(gpusim(driver, {"smi", "memory-limits", "--get", "-n", "/a", "-i", "0"})
-                .output.find("Hard limit: max"),
+                .output.find("hard limit: max"),
             std::string::npos);
 }
 

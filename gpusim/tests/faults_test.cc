@@ -295,12 +295,18 @@ TEST_F(FaultsTest, KernelTime) {
 // What the server was told for its client holds, whatever the client says.
 TEST_F(FaultsTest, ThreadPercentageOfTheServer) {
   server(100, 1000, {0});
-  ASSERT_EQ(books.admit(100, 11, {}, 5000), Status::kOk);
+  MpsAdmission terms = {};
+  terms.percent_hundredths = 5000;
+  ASSERT_EQ(books.admit(100, 11, terms), Status::kOk);
   books.add_session(1, 11, Role::kCuda);
   ASSERT_EQ(books.create_context(1, 0, true), Status::kOk);
   uint64_t modelled_us = 0;
   ASSERT_EQ(books.launch(1, 0, 1000, 0, KernelFault::kNone, 0, &modelled_us), Status::kOk);
   EXPECT_EQ(modelled_us, 2000u);
+  ASSERT_EQ(books.launch(1, 0, 1000, 2500, KernelFault::kNone, 10000, &modelled_us), Status::kOk);
+  EXPECT_EQ(modelled_us, 1000u * 10000 / (14 * 10000 / 58)) << "a context can be narrower";
+  ASSERT_EQ(books.launch(1, 0, 1000, 9000, KernelFault::kNone, 90000, &modelled_us), Status::kOk);
+  EXPECT_EQ(modelled_us, 2000u) << "but not wider";
 }
 
 }  // namespace

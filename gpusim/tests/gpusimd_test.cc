@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "common/driver_client.h"
 #include "common/unix_socket.h"
@@ -296,15 +297,43 @@ TEST(Gpusimd, LdcacheHook) {
   }
 }
 
+// The measures of nvidia-smi's table: each line is 91 wide, whatever is in it.
+TEST(Gpusimd, SmiLayout) {
+  Gpusimd driver("1xL4,1xA100-40:3g.20gb+1g.5gb,1xH100");
+  Mps mps(driver, {{"CUDA_VISIBLE_DEVICES", driver.uuid(0)}});
+  mps.start_server();
+  const auto client = probe(mps.client(), {"init", "ctx", "alloc:1000", "hold"});
+  for (int i = 0; i < 4; ++i) client->line();
+  const std::string list = gpusim(driver, {"smi", "-L"}).output;
+  const size_t at = list.rfind("UUID: ") + 6;
+  const std::string last_uuid = list.substr(at, list.rfind(')') - at);
+  ASSERT_EQ(gpusim(driver, {"xid", "--gpu", last_uuid, "48"}).exit_code, 0) << list;
+  std::istringstream lines(gpusim(driver, {"smi"}).output);
+  bool has_server = false;
+  bool has_client = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) EXPECT_EQ(line.size(), 91u) << line;
+    has_server = has_server || line.find("      C   nvidia-cuda-mps-server ") != std::string::npos;
+    has_client = has_client || (line.find("    M+C   ") != std::string::npos &&
+                                line.find("1128MiB |") != std::string::npos);
+  }
+  EXPECT_TRUE(has_server);
+  EXPECT_TRUE(has_client);
+}
+
 TEST(Gpusimd, SmiAndCdiCommands) {
   Gpusimd driver("1xL4,1xH100");
   const Outcome smi = run({binary("gpusim"), "smi"}, driver.environment());
   EXPECT_EQ(smi.exit_code, 0);
-  for (const std::string& text : {std::string("580.95.05-gpusim"), std::string("simulated"),
-                                  std::string("NVIDIA H100 80GB HBM3"), driver.uuid(0),
-                                  std::string("no running processes")}) {
+  for (const std::string& text :
+       {std::string("580.95.05-gpusim"), std::string("simulated"),
+        std::string("NVIDIA H100 80GB HBM3"), std::string("      0MiB /  23034MiB |"),
+        std::string("No running processes found")}) {
     EXPECT_NE(smi.output.find(text), std::string::npos) << text;
   }
+  EXPECT_EQ(gpusim(driver, {"smi", "-L"}).output,
+            "GPU 0: NVIDIA L4 (UUID: " + driver.uuid(0) + ")\n" +
+                "GPU 1: NVIDIA H100 80GB HBM3 (UUID: " + driver.uuid(1) + ")\n");
   const Outcome cdi = run({binary("gpusim"), "cdi", "--dir", driver.dir()});
   EXPECT_EQ(cdi.exit_code, 0);
   EXPECT_EQ(cdi.output, read_file(driver.dir() + "/cdi/nvidia.yaml"));

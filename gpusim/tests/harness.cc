@@ -268,6 +268,12 @@ std::string probe_lines(const Environment& environment, std::vector<std::string>
   return outcome.output + outcome.errors;
 }
 
+bool took_ms(const std::string& line, long milliseconds) {
+  if (line.rfind("spin 0 ", 0) != 0) return false;
+  const long shown = std::stol(line.substr(7));
+  return shown >= milliseconds && shown < milliseconds * 5 / 4;
+}
+
 Outcome gpusim(const Gpusimd& driver, std::vector<std::string> words) {
   words.insert(words.begin(), {binary("gpusim"), "--dir", driver.dir()});
   return run(words, driver.environment());

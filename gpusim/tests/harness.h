@@ -125,6 +125,10 @@ std::unique_ptr<Process> probe(const Environment& environment, std::vector<std::
 // The lines of a probe that runs to its end.
 std::string probe_lines(const Environment& environment, std::vector<std::string> steps);
 
+// A probe's line "spin 0 MS": did the kernel take the time it was modelled to take? What passes between
+// the events besides counts too, so a loaded machine may show more, never less.
+bool took_ms(const std::string& line, long milliseconds);
+
 // `gpusim <words>` on the driver's folder.
 Outcome gpusim(const Gpusimd& driver, std::vector<std::string> words);
 

@@ -10,7 +10,7 @@ namespace gpusim::test {
 namespace {
 
 TEST(Libraries, NeedOnlyAnOldGlibc) {
-  for (const char* name : {"libcuda.so.1", "libnvidia-ml.so.1"}) {
+  for (const char* name : {"libcuda.so.1", "libcudart.so.13", "libnvidia-ml.so.1"}) {
     const std::string content = read_file(binary(name));
     ASSERT_FALSE(content.empty());
     const std::regex version("GLIBC_2\\.([0-9]+)");

@@ -151,10 +151,10 @@ TEST(Gaps, SeveralProcesses) {
     Accounting books(make_devices(std::get<0>(parse_gpu_spec("1xL4")), 1), options);
     books.add_session(100, 1000, Role::kMpsServer);
     ASSERT_EQ(books.create_context(100, 0, false), Status::kOk);
-    Accounting::Limits limits = {};
-    limits[0] = kGiB;
+    MpsAdmission terms = {};
+    terms.limits[0] = kGiB;
     for (const SessionId id : {1, 2}) {
-      ASSERT_EQ(books.admit(100, static_cast<int32_t>(id), limits), Status::kOk);
+      ASSERT_EQ(books.admit(100, static_cast<int32_t>(id), terms), Status::kOk);
       books.add_session(id, static_cast<int32_t>(id), Role::kCuda, "/container");
       ASSERT_EQ(books.create_context(id, 0, true), Status::kOk);
     }

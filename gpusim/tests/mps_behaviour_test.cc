@@ -465,7 +465,7 @@ TEST(MpsServer, ClientSlots) {
   } kCases[] = {{"1xP4", "535", 16}, {"1xL4", "580", 48}, {"1xL4", "590", 60}};
   for (const auto& test : kCases) {
     Gpusimd driver(test.gpu, {"--driver", test.driver});
-    Mps mps(driver);
+    Mps mps(driver, {}, {});
     std::vector<std::string> steps = {"init"};
     std::string want = "init 0\n";
     for (int i = 0; i <= test.slots; ++i) {

@@ -158,7 +158,7 @@ TEST(MpsFault, LogLines) {
 // Before Volta the server itself dies, and with it every client.
 TEST(MpsFault, PreVoltaServerDies) {
   Gpusimd driver("1xP4");
-  Mps mps(driver);
+  Mps mps(driver, {}, {});
   const std::string server = mps.start_server();
   const auto culprit = client_on(mps, {"ctx"});
   ASSERT_EQ(inject(driver, Op::kInjectFault, 0, culprit->pid(), 31), Status::kOk);

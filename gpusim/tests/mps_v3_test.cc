@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "tests/harness.h"
@@ -28,17 +29,17 @@ class MpsV3 : public ::testing::Test {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
     return outcome.output;
   }
+  static std::string field(const Mps& mps, const std::string& server, const std::string& name) {
+    std::string value = call(mps, {"server", "get", server, name}).output;
+    if (!value.empty()) value.pop_back();
+    return value;
+  }
   // "Ready" of a server, or what it is instead.
   static std::string status(const Mps& mps, const std::string& server) {
-    const std::string row = call(mps, {"server", "get", server, "--format=csv,noheader"}).output;
-    size_t at = 0;
-    for (int comma = 0; comma < 3; ++comma) at = row.find(',', at) + 1;
-    return row.substr(at, row.find(',', at) - at);
+    return field(mps, server, "status");
   }
   static std::string pid_of(const Mps& mps, const std::string& server) {
-    const std::string row = call(mps, {"server", "get", server, "--format=csv,noheader"}).output;
-    const size_t at = row.find(',', row.find(',') + 1) + 1;
-    return row.substr(at, row.find(',', at) - at);
+    return field(mps, server, "pid");
   }
   Environment client(const Mps& mps, const std::string& folder, const std::string& limit = "") {
     Environment environment = mps.client(limit);
@@ -84,7 +85,7 @@ TEST_F(MpsV3, ServerList) {
   EXPECT_EQ(ask(*mps, {"server", "list", "--format=csv"}),
             "name,uid,pid,status,pipe-directory,allowed-devices,context-ids\n" + row);
   const std::string table = ask(*mps, {"server", "list"});
-  EXPECT_EQ(table.substr(0, 19), "name      uid  pid ");
+  EXPECT_EQ(table.substr(0, 19), "NAME      UID  PID ");
   EXPECT_TRUE(exists(mps->pipe() + "/training/control"));
   EXPECT_EQ(mode_of(mps->pipe() + "/training/default/control"), S_IFSOCK | 0666u);
   EXPECT_EQ(probe_lines(client(*mps, "training"), {"init", "count"}), "init 0\ncount 0 1\n");
@@ -97,8 +98,10 @@ TEST_F(MpsV3, ServerList) {
 // GPU; its memory limit can be lowered by the client's environment.
 TEST_F(MpsV3, LimitsOfNamespaces) {
   const auto mps = start();
-  ask(*mps, {"server", "create", "s", "--pinned-memory-limit=4G"});
-  ask(*mps, {"namespace", "create", "small", "--server=s", "--pinned-memory-limit=1G"});
+  ask(*mps, {"server", "create", "s"});
+  ask(*mps, {"server", "set", "s", "--pinned-memory-limit=4G"});
+  ask(*mps, {"namespace", "create", "small", "--server=s"});
+  ask(*mps, {"namespace", "set", "small", "server=s", "pinned-memory-limit=1048576K"});
   ask(*mps, {"namespace", "create", "free", "--server=s"});
   EXPECT_EQ(free_mib(*mps, "s"), info(4096 - 128));
   EXPECT_EQ(free_mib(*mps, "s/default"), info(4096 - 128));
@@ -113,11 +116,12 @@ TEST_F(MpsV3, LimitsOfNamespaces) {
   const auto held = probe(client(*mps, "s/small"), {"init", "hold"});
   for (int i = 0; i < 2; ++i) held->line();
   ASSERT_TRUE(eventually([&] {
-    return ask(*mps, {"namespace", "get", "small", "--server=s", "--format=csv,noheader"}) ==
-           "small,s," + mps->pipe() + "/s/small,2G,100.0,0,1\n";
+    return call(*mps, {"namespace", "delete", "small", "--server=s"}).errors ==
+           "namespace small has 1 clients; --force deletes it\n";
   }));
-  EXPECT_EQ(call(*mps, {"namespace", "delete", "small", "--server=s"}).errors,
-            "namespace small has 1 clients\n");
+  EXPECT_EQ(ask(*mps, {"namespace", "get", "small", "s", "pinned-memory-limit"}), "2G\n");
+  EXPECT_EQ(ask(*mps, {"namespace", "list", "small", "--server=s", "--format=csv,noheader"}),
+            "small,s,Ready,2G,100.0,0," + mps->pipe() + "/s/small\n");
   held->close_input();
   held->wait();
   ASSERT_TRUE(eventually([&] {
@@ -157,23 +161,73 @@ TEST_F(MpsV3, Clients) {
   ASSERT_GT(readlink("/proc/self/ns/pid", target, sizeof target - 1), 0);
   std::string linux_ns(target + 5);
   linux_ns.pop_back();
-  std::string row = ask(*mps, {"client", "get", pid, "--format=csv,noheader"});
-  const std::string start_of_row = pid + ",s," + driver.uuid(0) + ",0";
-  EXPECT_EQ(row.substr(0, start_of_row.size()), start_of_row);
-  const std::string end_of_row = "," + linux_ns + ",n," + GPUSIM_PROBE + "\n";
-  ASSERT_GE(row.size(), end_of_row.size());
-  EXPECT_EQ(row.substr(row.size() - end_of_row.size()), end_of_row);
+  const std::string command = std::string(GPUSIM_PROBE) + " init ctx hold sync";
+  const struct {
+    const char* field;
+    std::string value;
+  } kFields[] = {{"pid", pid},           {"server", "s"},  {"device", "0"},
+                 {"linux-ns", linux_ns}, {"maws-ns", "n"}, {"cmd", command}};
+  for (const auto& test : kFields) {
+    EXPECT_EQ(ask(*mps, {"client", "get", pid, test.field}), test.value + "\n") << test.field;
+  }
+  EXPECT_NE(ask(*mps, {"client", "get", pid, "pci-id"}).find(":00.0\n"), std::string::npos);
+  EXPECT_NE(
+      call(*mps, {"client", "get", pid, "color"}).errors.find("no field 'color': pid, server"),
+      std::string::npos);
+  const std::string row = pid + ",s,0,n," + command + "\n";
   EXPECT_EQ(ask(*mps, {"client", "list", "--server=s", "--format=csv,noheader"}), row);
   EXPECT_EQ(ask(*mps, {"client", "list", "--all", "--format=csv"}),
-            "pid,server,device,pci-id,linux-ns,maws-ns,cmd\n" + row);
+            "pid,server,device,namespace,cmd\n" + row);
   EXPECT_EQ(call(*mps, {"server", "delete", "s"}).errors,
             "server s has 1 clients; --force drops "
             "them\n");
   EXPECT_EQ(call(*mps, {"client", "terminate", pid}).exit_code, 0);
   held->write("\n");
   EXPECT_EQ(held->line(), "sync 810");
-  EXPECT_NE(ask(*mps, {"device", "list", "--format=csv,noheader"}).find(driver.uuid(0)),
-            std::string::npos);
+}
+
+// By server, in its own order.
+TEST_F(MpsV3, Devices) {
+  const auto mps = start();
+  ask(*mps, {"server", "create", "a", "--allowed-devices=1"});
+  ask(*mps,
+      {"server", "create", "b", "--allowed-devices=" + driver.uuid(1) + "," + driver.uuid(0)});
+  ASSERT_TRUE(eventually([&] { return status(*mps, "a") == "Ready"; }));
+  ASSERT_TRUE(eventually([&] { return status(*mps, "b") == "Ready"; }));
+  const std::string all = ask(*mps, {"device", "list", "--format=csv"});
+  EXPECT_EQ(all.substr(0, all.find('\n')),
+            "Ordinal,Server,PCI ID,Device UUID,Name,Total SMs,Total Chunks,Attributes");
+  const std::string of_b = ask(*mps, {"device", "list", "--server=b", "--format=csv,noheader"});
+  EXPECT_NE(of_b.find("," + driver.uuid(1) + ",NVIDIA L4,58,29,-\n1,b,"), std::string::npos)
+      << of_b;
+  EXPECT_NE(all.find("0,a,"), std::string::npos);
+  EXPECT_EQ(call(*mps, {"device", "list", "--server=none"}).errors, "no server none\n");
+}
+
+TEST_F(MpsV3, Features) {
+  const auto mps = start();
+  EXPECT_EQ(ask(*mps, {"feature", "describe", "--format=csv"}),
+            "feature,state,module,covers\n"
+            "memacct,enabled (default),memacct,-\n"
+            "context-share,enabled (default),context-share,-\n");
+  ask(*mps, {"feature", "disable", "context-share"});
+  EXPECT_EQ(ask(*mps, {"feature", "describe", "context-share", "--format=csv,noheader"}),
+            "context-share,disabled,context-share,-\n");
+  ask(*mps, {"feature", "enable", "context-share"});
+  EXPECT_EQ(ask(*mps, {"feature", "describe", "context-share", "--format=table,noheader"}),
+            "context-share  enabled (default)  context-share  -\n");
+  EXPECT_EQ(ask(*mps, {"memacct", "describe", "--format=csv,noheader"}), "audit_log,false\n");
+  ask(*mps, {"memacct", "set", "audit_log=true"});
+  EXPECT_EQ(ask(*mps, {"memacct", "describe", "--format=csv,noheader"}), "audit_log,true\n");
+}
+
+// "<module> help" and "<module> <verb> help".
+TEST_F(MpsV3, Help) {
+  const auto mps = start();
+  EXPECT_EQ(ask(*mps, {"namespace", "create", "help"}),
+            "usage: namespace create <name> --server=NAME\n");
+  const std::string usages = ask(*mps, {"sm-partition", "help"});
+  EXPECT_EQ(std::count(usages.begin(), usages.end(), '\n'), 3);
 }
 
 TEST_F(MpsV3, DeleteByForce) {
@@ -200,7 +254,8 @@ TEST_F(MpsV3, ServerOfALostGpuDisappears) {
 // A killed server comes back with its next client; the daemon lives on.
 TEST_F(MpsV3, KilledServer) {
   const auto mps = start();
-  ask(*mps, {"server", "create", "s", "--pinned-memory-limit=1G"});
+  ask(*mps, {"server", "create", "s"});
+  ask(*mps, {"server", "set", "s", "--pinned-memory-limit=1G"});
   ASSERT_TRUE(eventually([&] { return status(*mps, "s") == "Ready"; }));
   ASSERT_EQ(::kill(std::stoi(pid_of(*mps, "s")), SIGKILL), 0);
   ASSERT_TRUE(eventually([&] { return status(*mps, "s") == "Stopped"; }));
@@ -225,12 +280,6 @@ pinned_memory_limit      = "5G"
 active_thread_percentage = "25"
 [servers.training.namespaces.default]
 pinned_memory_limit      = "3G"
-[[servers.training.devices]]
-uuid = ")" << driver.uuid(0)
-                      << R"("
-  [[servers.training.devices.sm_partitions]]
-  name = "large"
-  chunks = 4
 [features.memacct]
 enabled = true
 audit_log = true
@@ -240,9 +289,10 @@ audit_log = true
   EXPECT_EQ(free_mib(*mps, "training"), info(3072 - 128)) << "the default namespace's own";
   EXPECT_EQ(free_mib(*mps, "training/high_priority"), info(5120 - 128));
   EXPECT_EQ(ask(*mps, {"namespace", "list", "--server=training", "--format=csv,noheader"}),
-            "default,training," + mps->pipe() + "/training/default,3G,50.0,1,0\n" +
-                "high_priority,training," + mps->pipe() + "/training/high_priority,5G,25.0,0,0\n");
-  EXPECT_NE(mps->control_log().find("SM partitions are not imitated"), std::string::npos);
+            "default,training,Ready,3G,50.0,1," + mps->pipe() + "/training/default\n" +
+                "high_priority,training,Ready,5G,25.0,0," + mps->pipe() +
+                "/training/high_priority\n");
+  EXPECT_EQ(ask(*mps, {"memacct", "describe", "--format=csv,noheader"}), "audit_log,true\n");
 }
 
 TEST_F(MpsV3, BadToml) {
@@ -262,8 +312,18 @@ TEST_F(MpsV3, BadToml) {
       {head + "[servers.a]\nactive_thread_percentage = \"0\"\n",
        "servers.a.active_thread_percentage: '0' is no active thread percentage"},
       {head + "[servers.a]\nuid = -1\n", "servers.a.uid is a user id"},
-      {head + "[servers.a]\nallowed_devices = \"0,1\"\n",
-       "servers.a.allowed_devices: '0' is no device"},
+      {head + "[servers.a]\nallowed_devices = \"0,x\"\n",
+       "servers.a.allowed_devices: 'x' is no device"},
+      {head + "[[servers.a.devices]]\nuuid = \"GPU-1\"\n[[servers.a.devices.sm_partitions]]\n"
+              "name = \"p\"\nchunks = 0\n",
+       "chunks is a whole number from 1"},
+      {head + "[[servers.a.devices]]\nuuid = \"GPU-1\"\n[[servers.a.devices.sm_partitions]]\n"
+              "name = \"p\"\nchunks = 1\n[[servers.a.devices.sm_partitions]]\nname = \"p\"\n"
+              "chunks = 1\n",
+       "'p' is there twice"},
+      {head + "[servers.a]\nlocality_domains = true\n[[servers.a.devices]]\nuuid = \"GPU-1\"\n"
+              "[[servers.a.devices.sm_partitions]]\nname = \"p\"\nchunks = 1\n",
+       "locality_domains and SM partitions exclude each other"},
       {head + "[servers.a.namespaces.b]\nuid = 1\n", "servers.a.namespaces.b.uid is not known"},
       {head + "[servers.a]\nnamespaces = 3\n", "servers.a.namespaces is a table"},
       {head + "[servers.a]\n[servers.a]\n", "line 3:"},
@@ -304,20 +364,19 @@ TEST_F(MpsV3, MemoryAccounting) {
   ask(*mps, {"server", "create", "s", "--allowed-devices=" + driver.uuid(0)});
   const std::string cgroup = own_cgroup();
   if (cgroup.empty()) GTEST_SKIP() << "no cgroup";
-  EXPECT_EQ(
-      call(*mps, {"memacct", "set", cgroup, "--device=" + driver.uuid(0), "--hard-limit=x"}).errors,
-      "--hard-limit is a whole number of MiB, not 'x'\n");
-  ask(*mps, {"memacct", "set", cgroup, "--device=" + driver.uuid(0), "--hard-limit=1000",
-             "--soft-limit=500"});
+  ASSERT_EQ(gpusim(driver, {"smi", "memory-limits", "--set", "-n", cgroup, "--hard-limit", "1000",
+                            "--soft-limit", "500", "-i", driver.uuid(0)})
+                .exit_code,
+            0);
   ASSERT_TRUE(eventually([&] { return status(*mps, "s") == "Ready"; }));
-  const std::string shown = ask(*mps, {"memacct", "get", cgroup, "--format=csv,noheader"});
-  const std::string limits = driver.uuid(0) + ",500 MiB,1000 MiB,";
-  ASSERT_EQ(shown.substr(0, limits.size()), limits);
-  EXPECT_NE(shown.find(driver.uuid(1) + ",0 MiB,max,0 MiB\n"), std::string::npos);
-  const int used = std::stoi(shown.substr(limits.size()));
+  const std::string shown =
+      gpusim(driver, {"smi", "memory-limits", "--get", "-n", cgroup, "-i", driver.uuid(0)}).output;
+  EXPECT_NE(shown.find("hard limit: 1000 MiB"), std::string::npos) << shown;
+  const size_t at = shown.find("current used: ");
+  ASSERT_NE(at, std::string::npos) << shown;
+  const int used = std::stoi(shown.substr(at + 14));
   EXPECT_EQ(probe_lines(client(*mps, "s"), {"init", "ctx", "fill"}),
             "init 0\nctx 0\nfill 2 " + std::to_string(1000 - used - 128) + "\n");
-  EXPECT_EQ(call(*mps, {"memacct", "set", cgroup, "--device=x"}).errors, "no device 'x'\n");
 }
 
 TEST_F(MpsV3, BadCommands) {
@@ -328,31 +387,47 @@ TEST_F(MpsV3, BadCommands) {
     const char* want;
   } kCases[] = {
       {{"dance"}, "unknown module 'dance'"},
-      {{"server"}, "server takes one of: create, delete, set, get, list"},
+      {{"server"}, "server takes one of: create, delete, list, set, get"},
       {{"server", "dance"}, "server takes one of"},
-      {{"server", "create"}, "usage: server create <name>"},
-      {{"server", "create", "a", "b"}, "usage: server create <name>"},
+      {{"server", "create"}, "server create takes a name or --uid"},
+      {{"server", "create", "a", "b"}, "usage: server create [<name>]"},
       {{"server", "create", "Upper"}, "'Upper' is no server name"},
       {{"server", "create", "../x"}, "'../x' is no server name"},
       {{"server", "create", std::string(65, 'a')}, "is no server name"},
       {{"server", "create", "s"}, "server s exists"},
       {{"server", "create", "x", "--uid=-1"}, "--uid is a user id, not '-1'"},
-      {{"server", "create", "x", "--allowed-devices=0"}, "'0' is no device"},
+      {{"server", "create", "x", "--allowed-devices=0,x"}, "'x' is no device"},
+      {{"server", "create", "x", "--uid=4711"}, "is allowed in multiuser mode"},
+      {{"server", "create", "x", "--locality-domains=maybe"}, "is true or false, not 'maybe'"},
+      {{"server", "create", "x", "--pinned-memory-limit=1G"}, "unknown option"},
+      {{"server", "set", "s"}, "at least one option"},
+      {{"namespace", "set", "default", "--server=s"}, "at least one option"},
+      {{"server", "get", "s", "color"}, "no field 'color': name, uid, pid"},
+      {{"sm-partition", "create", "p", "--server=s", "--chunks=1"}, "--device=UUID or ordinal is"},
+      {{"sm-partition", "create", "p", "--server=s", "--device=0", "--chunks=0"}, "--chunks is"},
+      {{"sm-partition", "create", "P", "--server=s", "--device=0"}, "no partition name"},
+      {{"sm-partition", "create", "p", "--server=none", "--device=0"}, "no server none"},
+      {{"sm-partition", "delete", "p", "--server=s", "--device=0"}, "no partition p"},
+      {{"feature", "enable", "all"}, "no feature 'all'"},
+      {{"memacct", "set", "color=red"}, "unknown option --color"},
+      {{"memacct", "set", "audit_log=perhaps"}, "is true or false"},
       {{"server", "create", "x", "--color=red"}, "unknown option --color"},
       {{"server", "create", "x", "--uid"}, "--uid takes a value"},
       {{"server", "delete", "s", "--force=1"}, "--force takes no value"},
       {{"server", "delete", "none"}, "no server none"},
       {{"server", "set", "s", "--pinned-memory-limit=2"}, "'2' is no memory limit"},
       {{"server", "set", "s", "--client-priority=2"}, "'2' is no client priority"},
-      {{"server", "list", "--format=xml"}, "--format is table, csv or csv,noheader, not 'xml'"},
+      {{"server", "list", "--format=xml"},
+       "--format is table or csv, with ,noheader or without, not 'xml'"},
       {{"namespace", "create", "n"}, "no server"},
       {{"namespace", "create", "default", "--server=s"}, "namespace default exists"},
       {{"namespace", "delete", "default", "--server=s"}, "the default namespace stays"},
       {{"namespace", "delete", "n", "--server=s"}, "no namespace n"},
-      {{"client", "list"}, "either --server=NAME or --all"},
-      {{"client", "get", "1"}, "no client 1"},
+      {{"client", "list", "--server=none"}, "no server none"},
+      {{"client", "get", "1", "pid"}, "no client 1"},
       {{"client", "terminate", "1"}, "no client 1"},
-      {{"sm-partition", "list"}, "does not imitate"},
+      {{"sm-partition", "dance"}, "sm-partition takes one of: create, delete, list"},
+      {{"context-share", "list"}, "no verb of context-share is documented"},
       {{"get_server_list"}, "unknown module 'get_server_list'"},
   };
   for (const auto& test : kCases) {
@@ -372,6 +447,13 @@ TEST_F(MpsV3, AnyWordsAreAnswered) {
                                            "namespace",
                                            "client",
                                            "device",
+                                           "sm-partition",
+                                           "describe",
+                                           "help",
+                                           "chunks=3",
+                                           "--device=0",
+                                           "--device=GPU-",
+                                           "--include-remainder=true",
                                            "feature",
                                            "memacct",
                                            "context-share",

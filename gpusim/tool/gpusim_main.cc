@@ -22,8 +22,9 @@ struct Verb {
 };
 
 constexpr Verb kVerbs[] = {
-    {"smi", "-i -c -n --soft-limit --hard-limit |--set --get ", true, run_smi,
+    {"smi", "-i -c -n --soft-limit --hard-limit |--set --get -L ", true, run_smi,
      "smi [-i GPU] [-c MODE]                   GPUs and processes; sets the compute mode\n"
+     "  smi -L                                   a line for each GPU, with its UUID\n"
      "  smi memory-limits --set -n CGROUP [--soft-limit MIB|default] [--hard-limit MIB|max] -i GPU\n"
      "  smi memory-limits --get -n CGROUP -i GPU\n"},
     {"cdi", "|--like-nvidia-ctk ", true, run_cdi,

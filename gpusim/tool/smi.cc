@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <vector>
@@ -73,23 +71,46 @@ std::string show_index(const DeviceInfo& info, uint32_t index) {
                                        : fmt::format("{}", index);
 }
 
+// nvidia-smi's measures, from its releases of 2024 on.
+constexpr size_t kLeft = 41;
+constexpr size_t kMiddle = 24;
+constexpr size_t kRight = 22;
+constexpr size_t kWidth = kLeft + kMiddle + kRight + 2;
+
+std::string boxed(const std::string& text) {
+  return fmt::format("| {:<{}} |\n", text, kWidth - 2);
+}
+
+std::string cells(const std::string& left, const std::string& middle, const std::string& right) {
+  return fmt::format("| {:<{}} | {:<{}} | {:<{}} |\n", left, kLeft - 2, middle, kMiddle - 2, right,
+                     kRight - 2);
+}
+
+const char* mig_mode(const DeviceInfo& info) {
+  if (info.kind != DeviceKind::kGpu || info.mig_capable == 0) return "N/A";
+  return info.mig_enabled != 0 ? "Enabled" : "Disabled";
+}
+
 }  // namespace
 
 Status smi_table(DriverClient* client, int only, std::string* out) {
   DriverInfo driver;
   if (const Status status = client->get_driver(&driver); status != Status::kOk) return status;
-  *out = fmt::format("gpusim smi   Driver Version: {}   CUDA Version: {}.{}   (simulated)\n\n",
-                     driver.driver_version, driver.cuda_version / 1000,
-                     driver.cuda_version % 1000 / 10);
-  size_t width = 22;
-  for (uint32_t index = 0; index < client->device_count(); ++index) {
-    DeviceInfo info;
-    const Status status = client->get_device(index, &info);
-    if (status != Status::kOk) return status;
-    width = std::max(width, strlen(info.name));
-  }
-  *out += fmt::format("{:<4} {:<{}} {:<41} {:>9} {:>9} {:>9} {:>5}  {}\n", "GPU", "Name", width,
-                      "UUID", "Used MiB", "Free MiB", "Total MiB", "Util", "Compute M.");
+  const std::string wide = "+" + std::string(kWidth, '-') + "+\n";
+  const std::string middle =
+      fmt::format("|{0:->{1}}+{0:->{2}}+{0:->{3}}|\n", "", kLeft, kMiddle, kRight);
+  const std::string bottom =
+      fmt::format("+{0:->{1}}+{0:->{2}}+{0:->{3}}+\n", "", kLeft, kMiddle, kRight);
+  *out = wide + boxed(fmt::format("GPUSIM-SMI {:<20} Driver Version: {:<20} CUDA Version: {}.{}",
+                                  "(simulated)", driver.driver_version, driver.cuda_version / 1000,
+                                  driver.cuda_version % 1000 / 10));
+  *out += middle;
+  *out += cells("GPU  Name                 Persistence-M", "Bus-Id          Disp.A",
+                "Volatile Uncorr. ECC");
+  *out += cells("Fan  Temp   Perf          Pwr:Usage/Cap", "        Memory-Usage",
+                "GPU-Util  Compute M.");
+  *out += cells("", "", "              MIG M.");
+  *out += fmt::format("|{0:=>{1}}+{0:=>{2}}+{0:=>{3}}|\n", "", kLeft, kMiddle, kRight);
   std::string processes;
   for (uint32_t index = 0; index < client->device_count(); ++index) {
     if (only >= 0 && static_cast<uint32_t>(only) != index) continue;
@@ -100,21 +121,47 @@ Status smi_table(DriverClient* client, int only, std::string* out) {
     std::vector<ProcessEntry> rows;
     if (status == Status::kOk) status = list_processes(client, index, &rows);
     if (status != Status::kOk) return status;
-    const uint64_t usable = info.total_bytes - info.reserved_bytes;
-    const uint64_t free_bytes = usable > state.used_bytes ? usable - state.used_bytes : 0;
+    const std::string name = show_index(info, index);
+    *out += cells(
+        fmt::format("{:>3}  {:<29.29} Off", name, info.name),
+        fmt::format("  {:08X}:{:02X}:{:02X}.0 Off", info.pci_domain, info.pci_bus, info.pci_device),
+        fmt::format("{:>20}", state.ecc_uncorrected));
     *out +=
-        fmt::format("{:<4} {:<{}} {:<41} {:>9} {:>9} {:>9} {:>4}%  {}\n", show_index(info, index),
-                    info.name, width, info.uuid, state.used_bytes / kMiB, free_bytes / kMiB,
-                    info.total_bytes / kMiB, state.gpu_utilization_percent, health_name(state));
+        cells("N/A  N/A    N/A             N/A /   N/A",
+              fmt::format("{:>7}MiB / {:>6}MiB", state.used_bytes / kMiB, info.total_bytes / kMiB),
+              fmt::format("{:>4}% {:>14}", state.gpu_utilization_percent, health_name(state)));
+    *out += cells("", "", fmt::format("{:>20}", mig_mode(info)));
+    *out += bottom;
     for (const ProcessEntry& row : rows) {
-      processes += fmt::format("{:<4} {:>9} {:<5} {:>9}  {}{}\n", show_index(info, index), row.pid,
-                               kind_name(row.kind), row.used_bytes / kMiB, command_of(row.pid),
-                               row.faulted != 0 ? fmt::format("  (error {})", row.faulted) : "");
+      processes += fmt::format(
+          "|{:>5}   {:<4} {:<4} {:>9}  {:>5}   {:<40.40} {:>7}MiB |\n", name,
+          info.kind == DeviceKind::kMig ? fmt::format("{}", info.gpu_instance_id) : "N/A",
+          info.kind == DeviceKind::kMig ? fmt::format("{}", info.compute_instance_id) : "N/A",
+          row.pid, kind_name(row.kind),
+          command_of(row.pid) + (row.faulted != 0 ? fmt::format(" (error {})", row.faulted) : ""),
+          row.used_bytes / kMiB);
     }
   }
-  *out +=
-      fmt::format("\n{:<4} {:>9} {:<5} {:>9}  {}\n", "GPU", "PID", "Type", "Used MiB", "Process");
-  *out += processes.empty() ? "no running processes\n" : processes;
+  *out += "\n" + wide + boxed("Processes:");
+  *out += boxed(
+      " GPU   GI   CI        PID   Type   Process name                            GPU Memory");
+  *out += boxed("       ID   ID                                                             Usage");
+  *out += "|" + std::string(kWidth, '=') + "|\n";
+  *out += processes.empty() ? boxed(" No running processes found") : processes;
+  *out += wide;
+  return Status::kOk;
+}
+
+Status smi_list(DriverClient* client, std::string* out) {
+  for (uint32_t index = 0; index < client->device_count(); ++index) {
+    DeviceInfo info;
+    if (const Status status = client->get_device(index, &info); status != Status::kOk)
+      return status;
+    *out += info.kind == DeviceKind::kMig
+                ? fmt::format("  MIG {}  Device {}: (UUID: {})\n", info.name,
+                              info.gpu_instance_id - 1, info.uuid)
+                : fmt::format("GPU {}: {} (UUID: {})\n", index, info.name, info.uuid);
+  }
   return Status::kOk;
 }
 
@@ -174,7 +221,7 @@ int memory_limits(Command* command) {
   Status status = command->driver.get_memory_limit(device, arguments.value("-n").c_str(), &limit);
   if (status != Status::kOk) return complain(status, "memory-limits");
   if (arguments.has("--get")) {
-    fmt::print("Namespace: {}\nSoft limit: {}\nHard limit: {}\nCurrent used: {}\n",
+    fmt::print("namespace: {}\nsoft limit: {}\nhard limit: {}\ncurrent used: {}\n",
                arguments.value("-n"), show_mib(limit.soft, "max"), show_mib(limit.hard, "max"),
                show_mib(limit.current_used, ""));
     return kExitOk;
@@ -204,7 +251,8 @@ int run_smi(Command* command) {
     only = static_cast<int>(device);
   }
   std::string table;
-  const Status status = smi_table(&command->driver, only, &table);
+  const Status status = command->arguments.has("-L") ? smi_list(&command->driver, &table)
+                                                     : smi_table(&command->driver, only, &table);
   if (status != Status::kOk) return complain(status, "smi");
   fmt::print("{}", table);
   return kExitOk;

@@ -1,4 +1,4 @@
-// The text of `gpusim smi`: a table in the manner of nvidia-smi.
+// The text of `gpusim smi`: tables with the layout of nvidia-smi; what is not simulated is N/A.
 #pragma once
 
 #include <string>
@@ -9,5 +9,7 @@ namespace gpusim {
 
 // Of all GPUs, or of the one with the index `only` (below 0: all). kDisconnected and the like.
 Status smi_table(DriverClient* client, int only, std::string* out);
+// As nvidia-smi -L has it: a line for each GPU, with its UUID.
+Status smi_list(DriverClient* client, std::string* out);
 
 }  // namespace gpusim

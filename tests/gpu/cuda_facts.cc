@@ -1,7 +1,13 @@
 // What the CUDA driver API answers: one row a fact. The kernels are PTX; gpusim knows them by name.
 //   cuda_facts            the table of a whole process
 //   cuda_facts allocate   prints how many MiB it gets of a limited device, in steps of 64 MiB
+//   cuda_facts context    prints how cuInit and the first context end
+//   cuda_facts contexts   prints how many contexts it gets, up to 100, and what the next one answers
+//   cuda_facts fault      a kernel with an illegal address; prints what the next call answers
+//   cuda_facts hold       has a context, prints "ready", and at the end of its input what
+//                         cuCtxSynchronize answers
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "abi.h"
@@ -119,6 +125,39 @@ void kernel_facts(const Cuda& cuda) {
   row("cuCtxSynchronize again", cuda.call<>("cuCtxSynchronize"));
 }
 
+int print_fault(const Cuda& cuda) {
+  void* module = nullptr;
+  void* function = nullptr;
+  cuda.call<void**, const void*>("cuModuleLoadData", &module, kPtx);
+  cuda.call<void**, void*, const char*>("cuModuleGetFunction", &function, module,
+                                        "illegal_address");
+  const int launched = cuda.launch(function, nullptr);
+  printf("launch %d, then %d\n", launched, cuda.call<>("cuCtxSynchronize"));
+  return 0;
+}
+
+int hold(const Cuda& cuda) {
+  puts("ready");
+  fflush(stdout);
+  while (getchar() != EOF) {
+  }
+  printf("%d\n", cuda.call<>("cuCtxSynchronize"));
+  return 0;
+}
+
+int print_contexts(const Cuda& cuda) {
+  constexpr int kMost = 100;
+  int count = 1;  // the primary one
+  int code = 0;
+  void* context = nullptr;
+  while (count < kMost &&
+         (code = cuda.call<void**, unsigned, int>("cuCtxCreate_v2", &context, 0, 0)) == 0) {
+    ++count;
+  }
+  printf("%d, then error %d\n", count, code);
+  return 0;
+}
+
 int print_allocatable(const Cuda& cuda) {
   constexpr size_t kStep = 64;
   Pointer pointer = 0;
@@ -133,23 +172,31 @@ int print_allocatable(const Cuda& cuda) {
 
 int main(int argc, char** argv) {
   const Cuda cuda;
-  const bool allocates = argc > 1 && strcmp(argv[1], "allocate") == 0;
+  const std::string verb = argc > 1 ? argv[1] : "";
+  const bool has_verb = !verb.empty();
   int count = 0;
-  if (!allocates) {
+  if (!has_verb) {
     row("cuDeviceGetCount before cuInit", cuda.call<int*>("cuDeviceGetCount", &count));
     row("cuInit with flags", cuda.call<unsigned>("cuInit", 1));
   }
   const int initialized = cuda.call<unsigned>("cuInit", 0);
   void* context = nullptr;
-  if (allocates) {
+  if (has_verb) {
     const int created = initialized != 0
                             ? initialized
                             : cuda.call<void**, int>("cuDevicePrimaryCtxRetain", &context, 0);
+    if (verb == "context") {
+      printf("cuInit %d, context %d\n", initialized, initialized != 0 ? initialized : created);
+      return 0;
+    }
     if (created != 0) {
       printf("error %d\n", created);
       return 0;
     }
     cuda.call<void*>("cuCtxSetCurrent", context);
+    if (verb == "fault") return print_fault(cuda);
+    if (verb == "hold") return hold(cuda);
+    if (verb == "contexts") return print_contexts(cuda);
     return print_allocatable(cuda);
   }
   row("cuInit", initialized);

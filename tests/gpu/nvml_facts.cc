@@ -59,6 +59,40 @@ void device_facts(const Library& nvml, Device device) {
   row("  gives the same handle", found == device);
 }
 
+void plain_facts(const Library& nvml, Device device) {
+  char name[96] = "";
+  row("nvmlDeviceGetName",
+      nvml.call<Device, char*, unsigned>("nvmlDeviceGetName", device, name, 96));
+  row("  begins with NVIDIA", strncmp(name, "NVIDIA", 6) == 0);
+  unsigned number = 99;
+  row("nvmlDeviceGetIndex", nvml.call<Device, unsigned*>("nvmlDeviceGetIndex", device, &number));
+  row("  is 0", number == 0);
+  row("nvmlDeviceGetMinorNumber",
+      nvml.call<Device, unsigned*>("nvmlDeviceGetMinorNumber", device, &number));
+  int major = 0;
+  int minor = -1;
+  row("nvmlDeviceGetCudaComputeCapability",
+      nvml.call<Device, int*, int*>("nvmlDeviceGetCudaComputeCapability", device, &major, &minor));
+  row("  is 5.0 or more", major >= 5 && minor >= 0);
+  unsigned architecture = 0;
+  row("nvmlDeviceGetArchitecture",
+      nvml.call<Device, unsigned*>("nvmlDeviceGetArchitecture", device, &architecture));
+  struct {
+    unsigned gpu, memory;
+  } busy = {999, 999};
+  row("nvmlDeviceGetUtilizationRates",
+      nvml.call<Device, void*>("nvmlDeviceGetUtilizationRates", device, &busy));
+  row("  are percentages", busy.gpu <= 100 && busy.memory <= 100);
+  char version[80] = "";
+  row("nvmlSystemGetDriverVersion",
+      nvml.call<char*, unsigned>("nvmlSystemGetDriverVersion", version, 80));
+  row("  begins with a number", version[0] >= '1' && version[0] <= '9');
+  int cuda = 0;
+  row("nvmlSystemGetCudaDriverVersion_v2",
+      nvml.call<int*>("nvmlSystemGetCudaDriverVersion_v2", &cuda));
+  row("  is 11000 or more", cuda >= 11000);
+}
+
 void memory_facts(const Library& nvml, Device device) {
   MemoryV2 v2 = {};
   row("nvmlDeviceGetMemoryInfo_v2, version 0",
@@ -130,6 +164,7 @@ int main() {
   row("nvmlDeviceGetHandleByIndex_v2",
       nvml.call<unsigned, Device*>("nvmlDeviceGetHandleByIndex_v2", 0, &device));
   device_facts(nvml, device);
+  plain_facts(nvml, device);
   memory_facts(nvml, device);
   process_facts(nvml, device);
   mode_and_event_facts(nvml, device);
