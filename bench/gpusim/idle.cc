@@ -130,7 +130,9 @@ int main(int argc, char** argv) {
     setenv("CUDA_MPS_LOG_DIRECTORY", (home + "/log").c_str(), 1);
     std::ifstream device(dir + "/gpusim/devices/nvidia" + std::to_string(gpu));
     std::string uuid;
-    device >> uuid;
+    for (std::string word; device >> word;) {
+      if (word == "uuid:") device >> uuid;
+    }
     setenv("CUDA_VISIBLE_DEVICES", uuid.c_str(), 1);
     children.push_back(start({folder + "/nvidia-cuda-mps-control", "-f", "-M"}));
     watched.push_back(children.back());

@@ -31,6 +31,7 @@ void check(bool well, const char* what) {
   abort();
 }
 
+// The input, piece by piece; zeros after its end.
 struct Reader {
   const uint8_t* data;
   size_t size;
@@ -124,9 +125,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const int fd : fds) read_answers(fd);
   }
   for (const int fd : fds) close(fd);
-  // The sockets' order is not the order of deaths, so ask until they are gone.
-  DriverClient observer;
-  std::string socket_folder = folder();
+  // They are dropped in any order, so ask until they are gone.
   const int fd = connect_raw();
   Request request = make_request(Op::kHello);
   request.magic = kProtocolMagic;

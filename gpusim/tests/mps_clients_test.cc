@@ -1,11 +1,16 @@
 // What clients bring along, and clients and daemons in other namespaces.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "common/driver_client.h"
+#include "common/unix_socket.h"
 #include "driver/accounting.h"
 #include "driver/device_table.h"
+#include "mps/mps_protocol.h"
 #include "tests/harness.h"
 
 namespace gpusim::test {
@@ -174,6 +179,48 @@ TEST(MpsNamespaces, SharedMemoryOfOldDrivers) {
               "init 0\n")
         << test.driver << ": the server's /dev/shm mounted";
   }
+}
+
+// A hello of nothing but ones (no text ends, every device is asked for), a truncated one, one that is
+// too long; and noise on the connection to the server. Who did it is dropped, nobody else.
+TEST(MpsBadInput, HostileClients) {
+  Gpusimd driver("1xL4");
+  Mps mps(driver);
+  const std::string server = mps.start_server();
+  const auto bystander = probe(mps.client("0=1G"), {"init", "ctx", "info", "hold", "info"});
+  for (int i = 0; i < 4; ++i) bystander->line();
+  mps::ClientHello hello;
+  memset(&hello, 0xFF, sizeof hello);
+  hello.magic = mps::kMpsMagic;
+  const std::string ones(reinterpret_cast<const char*>(&hello), sizeof hello);
+  memset(&hello, 0, sizeof hello);
+  hello.magic = mps::kMpsMagic;
+  hello.devices = 1;
+  const std::string good(reinterpret_cast<const char*>(&hello), sizeof hello);
+  for (const std::string& bytes : {ones, ones.substr(0, 100), ones + "x", good.substr(0, 1),
+                                   std::string(sizeof hello, '\0'), good}) {
+    const int control = connect_seqpacket(mps.pipe().c_str(), mps::kControlSocket, 20);
+    ASSERT_GE(control, 0);
+    ASSERT_TRUE(send_message(control, bytes.data(), bytes.size()));
+    mps::ClientWelcome welcome = {};
+    int fd = -1;
+    const bool answered = receive_message_with_fd(control, &welcome, sizeof welcome, &fd);
+    EXPECT_EQ(answered, bytes == good || bytes == ones) << bytes.size();
+    EXPECT_TRUE(bytes != ones || welcome.device_count == 0) << "what is not there it does not have";
+    if (fd >= 0) {
+      const std::string noise(3000, 'x');
+      EXPECT_TRUE(send_message(fd, noise.data(), noise.size()));
+      char byte;
+      EXPECT_LE(recv(fd, &byte, 1, 0), 0) << "dropped";
+      close(fd);
+    }
+    close(control);
+  }
+  EXPECT_TRUE(eventually([&] {
+    return mps.ask("get_client_list " + server) == std::to_string(bystander->pid()) + "\n";
+  }));
+  bystander->write("\n");
+  EXPECT_EQ(bystander->line(), "info 0 896 22563");
 }
 
 }  // namespace

@@ -121,11 +121,15 @@ TEST(MpsPartitions, FaultsStayInThePartition) {
         probe(with_partition(mps.client(), right), {"init", "ctx", "hold", "sync", "hold"});
     const auto housemate =
         probe(with_partition(mps.client(), left), {"init", "ctx", "hold", "sync", "hold"});
+    // They are there before the fault: a server in FAULT takes nobody.
+    for (const auto* client : {&neighbour, &housemate}) {
+      EXPECT_EQ((*client)->line(), "init 0");
+      EXPECT_EQ((*client)->line(), "ctx 0");
+      EXPECT_EQ((*client)->line(), "hold");
+    }
     const auto culprit =
         probe(with_partition(mps.client(), left),
               {"init", "ctx", std::string("launch:") + test.kernel, "sync", "hold"});
-    for (int i = 0; i < 3; ++i) neighbour->line();
-    for (int i = 0; i < 3; ++i) housemate->line();
     for (int i = 0; i < 3; ++i) culprit->line();
     EXPECT_NE(culprit->line(), "sync 0") << test.kernel;
     housemate->write("\n");

@@ -71,6 +71,12 @@ std::string show_index(const DeviceInfo& info, uint32_t index) {
                                        : fmt::format("{}", index);
 }
 
+// The end of a long name says more than its beginning.
+std::string shortened(const std::string& name, const std::string& suffix, size_t width) {
+  if (name.size() + suffix.size() <= width) return name + suffix;
+  return "..." + name.substr(name.size() + suffix.size() + 3 - width) + suffix;
+}
+
 // nvidia-smi's measures, from its releases of 2024 on.
 constexpr size_t kLeft = 41;
 constexpr size_t kMiddle = 24;
@@ -107,7 +113,7 @@ Status smi_table(DriverClient* client, int only, std::string* out) {
   *out += middle;
   *out += cells("GPU  Name                 Persistence-M", "Bus-Id          Disp.A",
                 "Volatile Uncorr. ECC");
-  *out += cells("Fan  Temp   Perf          Pwr:Usage/Cap", "        Memory-Usage",
+  *out += cells("Fan  Temp   Perf          Pwr:Usage/Cap", "          Memory-Usage",
                 "GPU-Util  Compute M.");
   *out += cells("", "", "              MIG M.");
   *out += fmt::format("|{0:=>{1}}+{0:=>{2}}+{0:=>{3}}|\n", "", kLeft, kMiddle, kRight);
@@ -134,18 +140,19 @@ Status smi_table(DriverClient* client, int only, std::string* out) {
     *out += bottom;
     for (const ProcessEntry& row : rows) {
       processes += fmt::format(
-          "|{:>5}   {:<4} {:<4} {:>9}  {:>5}   {:<40.40} {:>7}MiB |\n", name,
+          "|{:>5}   {:<4} {:<4} {:>9}  {:>5}   {:<40} {:>7}MiB |\n", name,
           info.kind == DeviceKind::kMig ? fmt::format("{}", info.gpu_instance_id) : "N/A",
           info.kind == DeviceKind::kMig ? fmt::format("{}", info.compute_instance_id) : "N/A",
           row.pid, kind_name(row.kind),
-          command_of(row.pid) + (row.faulted != 0 ? fmt::format(" (error {})", row.faulted) : ""),
+          shortened(command_of(row.pid),
+                    row.faulted != 0 ? fmt::format(" (error {})", row.faulted) : "", 40),
           row.used_bytes / kMiB);
     }
   }
   *out += "\n" + wide + boxed("Processes:");
-  *out += boxed(
-      " GPU   GI   CI        PID   Type   Process name                            GPU Memory");
-  *out += boxed("       ID   ID                                                             Usage");
+  *out += boxed(fmt::format("{:<74} {:>12}", " GPU   GI   CI        PID   Type   Process name",
+                            "GPU Memory"));
+  *out += boxed(fmt::format("{:<74} {:>12}", "       ID   ID", "Usage     "));
   *out += "|" + std::string(kWidth, '=') + "|\n";
   *out += processes.empty() ? boxed(" No running processes found") : processes;
   *out += wide;
