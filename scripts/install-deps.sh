@@ -32,6 +32,7 @@ run|docker.io|dockerd docker containerd|the container engine and its client
 run|iptables|iptables|the bridge network of a private engine
 run|apparmor|fn:apparmor_served|the engine needs its parser where the kernel has AppArmor on
 run|busybox-static|busybox|the shell in the example image
+test|podman|podman|the second container engine of the end-to-end tests
 test|nodejs|node|runs the end-to-end tests
 test|npm|npm|fetches the AWS SDK for them
 test|prometheus|promtool|checks the metrics

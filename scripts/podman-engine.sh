@@ -16,8 +16,12 @@ TEXT
 
 readonly START_DEADLINE_S=60
 
+# As the service sees the machine: what it has mounted for its containers is in mounts of its own.
 podman_here() {
-  CONTAINERS_CONF="$dir/containers.conf" CONTAINERS_STORAGE_CONF="$dir/storage.conf" podman "$@"
+  local enter=() pid
+  pid=$(cat "$dir/podman.pid" 2>/dev/null || true)
+  if [ -n "$pid" ] && [ -e "/proc/$pid/ns/mnt" ]; then enter=(nsenter "--mount=/proc/$pid/ns/mnt"); fi
+  CONTAINERS_CONF="$dir/containers.conf" CONTAINERS_STORAGE_CONF="$dir/storage.conf" "${enter[@]}" podman "$@"
 }
 
 write_config() {
@@ -46,8 +50,13 @@ start() {
   mkdir "$dir" || die "$dir must not be there already"
   : >"$dir/marker.cotenant-podman"
   write_config
+  # A network of its own, so that no bridge stays behind. Podman looks for CDI specs in /run/cdi (and
+  # /etc/cdi); this one sees DIR/cdi there.
+  mkdir -p "$dir/cdi" /run/cdi
   CONTAINERS_CONF="$dir/containers.conf" CONTAINERS_STORAGE_CONF="$dir/storage.conf" \
-    setsid podman system service --time=0 "unix://$dir/podman.sock" >"$dir/log" 2>&1 </dev/null &
+    setsid unshare --mount --propagation slave --net sh -c \
+    'mount --bind "$1/cdi" /run/cdi && exec podman system service --time=0 "unix://$1/podman.sock"' \
+    sh "$dir" >"$dir/log" 2>&1 </dev/null &
   echo $! >"$dir/podman.pid"
   wait_for "$START_DEADLINE_S" answers ||
     { tail -n 30 "$dir/log" >&2; stop; die "podman did not answer within $START_DEADLINE_S s"; }
@@ -65,6 +74,7 @@ stop() {
     kill "$pid" 2>/dev/null || true
     wait_for 20 test ! -e "/proc/$pid" || kill -KILL "$pid" 2>/dev/null || true
   fi
+  rmdir /run/cdi 2>/dev/null || true  # only an empty one goes
   rm -rf --one-file-system "$dir"
 }
 

@@ -69,7 +69,8 @@ Result<ports::HttpRequest> DockerClient::make_request(const Call& call) {
   if (!spoken) return fail(spoken.error());
   ports::HttpRequest request;
   request.method = call.method;
-  request.target = fmt::format("/v1.{}{}", spoken->api_minor, call.path);
+  request.target = call.prefix.empty() ? fmt::format("/v1.{}{}", spoken->api_minor, call.path)
+                                       : call.prefix + call.path;
   request.headers = call.headers;
   if (!call.body.empty()) {
     request.headers.push_back({"Content-Type", "application/json"});

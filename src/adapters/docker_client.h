@@ -33,6 +33,7 @@ class DockerClient {
     std::chrono::milliseconds timeout{};
     std::string body = {};
     std::vector<ports::HttpHeader> headers = {};
+    std::string prefix = {};  // of another API than the version's: "/v4.0.0/libpod"
   };
   using OnData = std::function<void(std::string_view)>;
 

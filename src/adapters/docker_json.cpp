@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "adapters/docker_settings.h"
+#include "adapters/podman_create.h"
 #include "base/rfc3339.h"
 #include "base/units.h"
 
@@ -26,6 +27,9 @@ constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 30;
 // become 262144, the most it takes. (ECS developer guide, task definition parameters, "cpu".)
 constexpr std::int64_t kCpuSharesMin = 2;
 constexpr std::int64_t kCpuSharesMax = 262144;
+// podman-run(1), --device: CDI's own default folders. Newer ones can be told others (containers.conf,
+// cdi_spec_dirs), which no call shows.
+constexpr std::array<const char*, 2> kPodmanCdiDirs = {"/etc/cdi", "/var/run/cdi"};
 
 tl::unexpected<base::Error> protocol(std::string_view what, std::string_view wanted) {
   return fail(ErrorCode::kProtocol, fmt::format("the engine's answer: {} is not {}", what, wanted));
@@ -233,6 +237,12 @@ Result<ports::EngineInfo> parse_docker_info(const DockerVersion& version, const 
     for (const Json::Member& runtime : runtimes->as_object()) {
       engine.runtimes.push_back(runtime.name);
     }
+  }
+  if (version.name == kPodmanName) {
+    // Podman does not tell where it looks, and lists runtimes that its Docker-compatible creation
+    // does not use.
+    engine.cdi_spec_dirs.assign(kPodmanCdiDirs.begin(), kPodmanCdiDirs.end());
+    engine.runtimes.clear();
   }
   for (const Json& network : networks.as_array()) {
     const std::string name = network.string_or("Name", "");

@@ -6,6 +6,7 @@
 
 #include "adapters/docker_errors.h"
 #include "adapters/docker_events.h"
+#include "adapters/podman_create.h"
 #include "base/limits.h"
 #include "base/log.h"
 
@@ -134,15 +135,36 @@ Result<std::vector<ports::ContainerState>> DockerRuntime::list(const std::string
   return states;
 }
 
+Status DockerRuntime::make_podman_volumes(const ports::ContainerSpec& spec) {
+  for (const Json& volume : podman_volume_bodies(spec)) {
+    const std::string doing = fmt::format("create volume {}", volume.string_or("Name", ""));
+    // Docker's call, because one that is there already is success.
+    const Result<ports::HttpResponse> response =
+        engine_->send({doing, "POST", "/volumes/create", kDockerQueryTimeout, volume.dump()});
+    if (!response) return fail(response.error());
+    if (response->status != 201 && response->status != 200) {
+      return fail(docker_error(doing, *response));
+    }
+  }
+  return {};
+}
+
 Result<std::string> DockerRuntime::create(const ports::ContainerSpec& spec) {
   const Result<DockerVersion> spoken = engine_->version();
   if (!spoken) return fail(spoken.error());
-  const Result<Json> body = docker_create_body(spec, spoken->api_minor);
+  const bool by_libpod = spoken->name == kPodmanName && !spec.cdi_devices.empty();
+  Result<Json> body = docker_create_body(spec, by_libpod ? kDockerApiCdi : spoken->api_minor);
+  if (body && by_libpod) body = podman_create_body(spec);
   if (!body) return fail(body.error());
   const std::string doing = fmt::format("create container '{}'", spec.name);
-  const Result<ports::HttpResponse> response =
-      engine_->send({doing, "POST", "/containers/create?name=" + percent_encode(spec.name),
-                     kCreateTimeout, body->dump()});
+  DockerClient::Call call{doing, "POST", "/containers/create?name=" + percent_encode(spec.name),
+                          kCreateTimeout, body->dump()};
+  if (by_libpod) {
+    if (Status made = make_podman_volumes(spec); !made) return fail(made.error());
+    call.path = "/containers/create";
+    call.prefix = kLibpodPrefix;
+  }
+  const Result<ports::HttpResponse> response = engine_->send(call);
   if (!response) return fail(response.error());
   if (response->status != 201) return fail(docker_error(doing, *response));
   const Result<Json> answer = Json::parse(response->body);

@@ -46,6 +46,7 @@ class DockerRuntime final : public ports::ContainerRuntime {
  private:
   // After the engine was away, what was known of it may be wrong.
   void forget_what_is_old();
+  base::Status make_podman_volumes(const ports::ContainerSpec& spec);
   base::Result<ports::ContainerState> inspect(const std::string& id);
   // The image's digest in its registry, else its id.
   std::string image_digest(const std::string& image_id, const std::string& image);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "adapters/cdi_registry.h"
+#include "adapters/podman_create.h"
 
 namespace cotenant::adapters {
 namespace {
@@ -27,6 +28,9 @@ constexpr const char* kRemedy =
     "Use Docker 25 or newer with CDI on and this folder among its cdi-spec-dirs, or install the "
     "NVIDIA "
     "Container Toolkit and run: nvidia-ctk runtime configure --runtime=docker";
+constexpr const char* kPodmanRemedy =
+    "Install the NVIDIA Container Toolkit, run: nvidia-ctk cdi generate "
+    "--output=/etc/cdi/nvidia.yaml, and start the agent with --cdi-dir /etc/cdi";
 
 // Two spellings of one folder; /var/run is a link to /run on every current distribution.
 std::string normal_folder(std::string_view folder) {
@@ -130,7 +134,8 @@ Status wire_gpus(const GpuWiringInput& input, ports::ContainerSpec& spec) {
   return fail(
       ErrorCode::kUnavailable,
       fmt::format("cannot give the container GPU {}: {}{}; the engine has no runtime '{}'. {}",
-                  fmt::join(input.gpu_uuids, ", "), reasons, *closed, kNvidiaRuntime, kRemedy));
+                  fmt::join(input.gpu_uuids, ", "), reasons, *closed, kNvidiaRuntime,
+                  input.engine_name == kPodmanName ? kPodmanRemedy : kRemedy));
 }
 
 void wire_no_gpu(ports::ContainerSpec& spec) {
@@ -146,8 +151,12 @@ Status CdiGpuWiring::wire(const ports::EngineInfo& engine,
     wire_no_gpu(spec);
     return {};
   }
-  GpuWiringInput input{engine.cdi_spec_dirs, engine.runtimes, cdi_dir_, gpu_uuids,
-                       fail(ErrorCode::kNotFound, "the agent has no CDI folder (--cdi-dir)")};
+  GpuWiringInput input{engine.cdi_spec_dirs,
+                       engine.runtimes,
+                       cdi_dir_,
+                       gpu_uuids,
+                       fail(ErrorCode::kNotFound, "the agent has no CDI folder (--cdi-dir)"),
+                       engine.name};
   if (!cdi_dir_.empty()) {
     input.edits = CdiRegistry::load(cdi_dir_).and_then(
         [&](const CdiRegistry& registry) { return registry.resolve(kNvidiaCdiKind, gpu_uuids); });

@@ -26,6 +26,7 @@ struct GpuWiringInput {
   std::vector<std::string> gpu_uuids;  // at least one
   // The edits for these GPUs, or why there are none.
   base::Result<CdiEdits> edits;
+  std::string engine_name = {};
 };
 
 // Pure. On an error (kUnavailable) `spec` is untouched.

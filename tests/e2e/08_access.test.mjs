@@ -7,7 +7,7 @@ import {before, test} from 'node:test';
 
 import {ECSClient, ListClustersCommand} from '@aws-sdk/client-ecs';
 
-import {BINARY, Cotenant, Daemon, run, waitFor} from './harness.mjs';
+import {BINARY, Cotenant, Daemon, RUN_UNTIL_STOPPED, definition, run, shellContainer, waitFor} from './harness.mjs';
 
 let cotenant;
 let keys;  // what the credentials file says
@@ -202,4 +202,18 @@ test('API and agents over TLS', {skip: !has('openssl', ['version'])}, async (t) 
   assert.equal(distrusted.status, 3);
   assert.match(distrusted.stderr, /certificate of 127\.0\.0\.1 is not accepted/);
   await assert.rejects(fetch(endpoint.replace('https', 'http')));
+
+  // Streams: the client's connection and the agent's, both over TLS.
+  fs.writeFileSync(at('task.json'), JSON.stringify(definition('secured', shellContainer('main', `echo printed; ${RUN_UNTIL_STOPPED}`))));
+  const trusting = [...client, '--ca-certificate', at('cert')];
+  const ran = run(BINARY, ['run', at('task.json'), '--wait', ...trusting]).stdout;
+  const [, task] = /^([0-9a-f]{12}) /m.exec(ran) ?? assert.fail(ran);
+  const {stdout} = await waitFor('its logs', () => {
+    const logs = run(BINARY, ['logs', task, ...trusting]);
+    return logs.stdout !== '' && logs;
+  });
+  assert.equal(stdout, 'printed\n');
+  const exec = run(BINARY, ['exec', '-i', ...trusting, task, 'main', '--', 'cat'], {input: 'x'.repeat(300_000)});
+  assert.equal(exec.stdout.length, 300_000);
+  run(BINARY, ['stop', task, '--wait', ...trusting]);
 });

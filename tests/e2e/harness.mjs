@@ -193,14 +193,19 @@ export class Daemon {
   #child;
   #exited;
 
-  constructor(args, logFile) {
+  // env: more of the environment. mountsOf: a process whose mounts it is to see.
+  constructor(args, logFile, {env = {}, mountsOf} = {}) {
     this.args = args;
     this.logFile = logFile;
+    this.command = mountsOf ? ['nsenter', `--mount=/proc/${mountsOf}/ns/mnt`, BINARY] : [BINARY];
+    this.env = env;
   }
 
   spawn() {
     const log = fs.openSync(this.logFile, 'a');
-    this.#child = spawn(BINARY, this.args, {stdio: ['ignore', log, log]});
+    const [program, ...first] = this.command;
+    this.#child = spawn(program, [...first, ...this.args],
+                        {stdio: ['ignore', log, log], env: {...process.env, ...this.env}});
     fs.closeSync(log);
     this.#exited = new Promise((resolve) => {
       this.#child.once('exit', (code, signal) => resolve({code, signal}));
@@ -249,12 +254,13 @@ const ALL_GPUS = '2xL4';
 export class Cotenant {
   // until: the test context at whose end it is torn down; default: at the end of the file.
   // split: `server` and `agent` as two processes instead of `up`.
-  // agentArgs: more options of whoever is the agent. dockerHost: where it finds the engine; default:
-  // where the tests find it. engine: default: the tests' own, started when it is first needed.
+  // gpus: those to simulate; null: agentArgs name a driver. agentArgs: more options of whoever is the agent.
+  // dockerHost: where it finds the engine; default: where the tests find it. engine: default: the tests' own,
+  // started when it is first needed. env, mountsOf: as Daemon's.
   static async start({until, split = false, gpus = ALL_GPUS, agentArgs = [], dockerHost,
-                       engine = Engine.get()} = {}) {
+                       engine = Engine.get(), env, mountsOf} = {}) {
     if (!fs.existsSync(BINARY)) throw new Error(`${BINARY} is absent; run: make build`);
-    const cotenant = new Cotenant(engine, await freePort(), split, gpus, agentArgs, dockerHost);
+    const cotenant = new Cotenant(engine, await freePort(), split, gpus, agentArgs, dockerHost, {env, mountsOf});
     const destroy = once(() => cotenant.#destroy());
     teardowns.push(destroy);
     until?.after(destroy);
@@ -262,7 +268,7 @@ export class Cotenant {
     return cotenant;
   }
 
-  constructor(engine, port, split, gpus, agentArgs, dockerHost = engine.host) {
+  constructor(engine, port, split, gpus, agentArgs, dockerHost = engine.host, process = {}) {
     this.engine = engine;
     // Short: unix sockets lie below it.
     this.folder = fs.mkdtempSync('/tmp/ct-');
@@ -273,8 +279,8 @@ export class Cotenant {
     this.credentialsFile = path.join(this.dataDir, 'credentials');
     this.apiSocket = path.join(split ? path.join(this.folder, 'server-run') : this.runDir, 'api.sock');
     const listen = ['--listen', `127.0.0.1:${port}`];
-    const node = ['--run-dir', this.runDir, '--simulate-gpus', gpus, '--docker-host', dockerHost,
-                  ...agentArgs];
+    const node = ['--run-dir', this.runDir, ...(gpus ? ['--simulate-gpus', gpus] : []),
+                  '--docker-host', dockerHost, ...agentArgs];
     const log = (name) => path.join(this.folder, `${name}.log`);
     if (split) {
       this.agentDataDir = path.join(this.folder, 'agent');
@@ -284,11 +290,11 @@ export class Cotenant {
       this.agent = new Daemon(
           ['agent', '--server', this.endpoint, '--cluster', 'default', '--data-dir', this.agentDataDir,
            '--join-token-file', this.joinTokenFile, ...node],
-          log('agent'));
+          log('agent'), process);
       this.daemons = [this.server, this.agent];
     } else {
       this.agentDataDir = this.dataDir;
-      this.server = this.agent = new Daemon(['up', ...listen, '--data-dir', this.dataDir, ...node], log('up'));
+      this.server = this.agent = new Daemon(['up', ...listen, '--data-dir', this.dataDir, ...node], log('up'), process);
       this.daemons = [this.server];
     }
     this.client = new ecs.ECSClient({
