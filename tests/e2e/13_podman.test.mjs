@@ -12,17 +12,23 @@ const ceiling = () => definition('podman',
     sharingContainer('steady', 2048, ['--memory-mib', '64']),
     sharingContainer('greedy', 1024, ['--memory-mib', '64', '--grow-mib', '4096']));
 
+// What the container has printed, which must match; as a probe of waitFor it shows what there is instead.
+function printed(cotenant, arn, container, pattern) {
+  const {stdout, stderr} = cotenant.cli(['logs', arn, container]);
+  return pattern.exec(stdout) ?? assert.fail(`${container} has printed: ${stdout}${stderr}`);
+}
+
+const REFUSED = /refused at MiB \d+ of 4096 \(error 2 CUDA_ERROR_OUT_OF_MEMORY\), goes on with (\d+) MiB/;
+
 test('a share meets its ceiling; logs and exec; the agent comes back; stop', async (t) => {
   const cotenant = await Cotenant.start({until: t, split: true, gpus: '1xL4'});
   assert.match(cotenant.engine.docker(['version', '--format', '{{json .Server}}']).stdout, /Podman Engine/);
   const arn = await cotenant.runOne(await cotenant.register(ceiling()));
   await cotenant.waitForTask(arn, 'RUNNING');
   const ids = await cotenant.runtimeIds(arn);
-  const log = (name) => cotenant.cli(['logs', arn, name]).stdout;
-  const kept = await waitFor('it was refused more than its share', () =>
-      /refused at MiB \d+ of 4096 \(error 2 CUDA_ERROR_OUT_OF_MEMORY\), goes on with (\d+) MiB/.exec(log('greedy'))?.[1]);
+  const [, kept] = await waitFor('it was refused more than its share', () => printed(cotenant, arn, 'greedy', REFUSED));
   assert.ok(Number(kept) > 512 && Number(kept) <= 1024, kept);
-  assert.match(log('steady'), / holds 64 MiB /);
+  printed(cotenant, arn, 'steady', / holds 64 MiB /);
 
   const exec = cotenant.cli(['exec', '-i', arn, 'steady', '--', 'sh', '-c', 'cat; echo $CUDA_MPS_PINNED_DEVICE_MEM_LIMIT; echo e >&2; exit 5'],
                             {mayFail: true, input: 'typed\n'});
@@ -40,7 +46,7 @@ test('a share meets its ceiling; logs and exec; the agent comes back; stop', asy
   const stopped = await cotenant.stopAndWait(arn);
   assert.equal(stopped.stopCode, 'UserInitiated');
   for (const gpu of (await cotenant.gpus()).values()) assert.equal(gpu.sharingMode, 'IDLE');
-  assert.match(log('steady'), / holds 64 MiB /, 'logs stay with the stopped container');
+  printed(cotenant, arn, 'steady', / holds 64 MiB /);  // logs stay with the stopped container
 });
 
 // Podman reads /run/cdi; scripts/podman-engine.sh gives its service one of its own. There the agent lives as well,
@@ -65,8 +71,7 @@ test('Podman gives the GPU by its CDI name, to cotenant and by hand', async (t) 
   });
   const arn = await cotenant.runOne(await cotenant.register(ceiling()));
   await cotenant.waitForTask(arn, 'RUNNING');
-  await waitFor('it was refused more than its share', () =>
-      /refused at MiB \d+ of 4096 \(error 2 CUDA_ERROR_OUT_OF_MEMORY\)/.test(cotenant.cli(['logs', arn, 'greedy']).stdout));
+  await waitFor('it was refused more than its share', () => printed(cotenant, arn, 'greedy', REFUSED));
   const id = (await cotenant.runtimeIds(arn)).get('greedy');
   const {Binds, Memory} = cotenant.engine.inspect(id).HostConfig;
   assert.ok(!Binds.some((bind) => bind.includes('libcuda')), `the driver comes by CDI, not by mounts: ${Binds}`);
