@@ -268,7 +268,7 @@ export class Cotenant {
     return cotenant;
   }
 
-  constructor(engine, port, split, gpus, agentArgs, dockerHost = engine.host, process = {}) {
+  constructor(engine, port, split, gpus, agentArgs, dockerHost = engine.host, spawning = {}) {
     this.engine = engine;
     // Short: unix sockets lie below it.
     this.folder = fs.mkdtempSync('/tmp/ct-');
@@ -290,11 +290,11 @@ export class Cotenant {
       this.agent = new Daemon(
           ['agent', '--server', this.endpoint, '--cluster', 'default', '--data-dir', this.agentDataDir,
            '--join-token-file', this.joinTokenFile, ...node],
-          log('agent'), process);
+          log('agent'), spawning);
       this.daemons = [this.server, this.agent];
     } else {
       this.agentDataDir = this.dataDir;
-      this.server = this.agent = new Daemon(['up', ...listen, '--data-dir', this.dataDir, ...node], log('up'), process);
+      this.server = this.agent = new Daemon(['up', ...listen, '--data-dir', this.dataDir, ...node], log('up'), spawning);
       this.daemons = [this.server];
     }
     this.client = new ecs.ECSClient({
