@@ -115,6 +115,9 @@ class Agent::Loop {
                       std::vector<std::string> daemons);
   void dispatch(const Action& action);
   void clean_up_images(TimeMs now_ms);
+  RegistrationInput registration_input(const ports::EngineInfo& engine);  // asks the driver
+  void look_at_gpus(TimeMs now_ms);
+  void gpus_seen(const core::InstanceRegistration& now);
 
   const AgentOptions options_;
   const AgentPorts ports_;
@@ -144,6 +147,8 @@ class Agent::Loop {
   milliseconds engine_retry_{0};
   TimeMs next_snapshot_ms_ = 0;
   TimeMs next_cleanup_ms_ = 0;
+  TimeMs next_gpu_look_ms_ = 0;
+  bool gpu_look_running_ = false;
 
   // The control plane has nothing reserved for what runs here: no hello before it is gone.
   std::atomic<bool> emptying_{false};
@@ -156,6 +161,7 @@ class Agent::Loop {
   WorkerPool stoppers_{kStoppers};
   WorkerPool pullers_{kPullers};
   WorkerPool observer_{1};
+  WorkerPool gpu_observer_{1};
   ServerLink link_;
   std::jthread watch_thread_;
   std::thread thread_;
@@ -183,7 +189,7 @@ bool Agent::Loop::stop(milliseconds grace) {
   bool calm = true;
   runner_.stop_pulls();
   streams_.stop();
-  for (WorkerPool* pool : {&observer_, &workers_, &stoppers_, &pullers_}) {
+  for (WorkerPool* pool : {&observer_, &gpu_observer_, &workers_, &stoppers_, &pullers_}) {
     const auto left = until - steady_clock::now();
     calm = pool->shut_down(
                std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(left))) &&
@@ -199,6 +205,7 @@ void Agent::Loop::run() {
     for (const Action& action : logic_.step(now_ms)) dispatch(action);
     dialog_.report(now_ms);
     clean_up_images(now_ms);
+    look_at_gpus(now_ms);
     if (!snapshot_running_ && (now_ms >= next_snapshot_ms_ || (look_again_ && !engine_away_))) {
       take_snapshot(now_ms);
     }
@@ -315,17 +322,8 @@ Result<std::int64_t> Agent::Loop::prepare() {
   // An engine that is away for a moment does not change what the machine is.
   if (!engine && !known) return fail(engine.error());
   if (engine) {
-    RegistrationInput input{instance_id_,
-                            options_.cluster,
-                            options_.agent_version,
-                            options_.api_port,
-                            *engine,
-                            memory_mib_of_machine().value_or(0),
-                            std::thread::hardware_concurrency(),
-                            cpu_architecture_of_machine(),
-                            ports_.driver.driver(),
-                            ports_.driver.gpus(),
-                            find_program(options_.mps_control_binary)};
+    RegistrationInput input = registration_input(*engine);
+    input.known = std::move(known);
     BuiltRegistration built = build_registration(input);
     if (built.warnings != registration_warnings_) {
       for (const std::string& warning : built.warnings) log::warn("agent: {}", warning);
@@ -335,6 +333,51 @@ Result<std::int64_t> Agent::Loop::prepare() {
     registration_ = std::move(built.registration);
   }
   return state_.next_epoch();
+}
+
+RegistrationInput Agent::Loop::registration_input(const ports::EngineInfo& engine) {
+  return {instance_id_,
+          options_.cluster,
+          options_.agent_version,
+          options_.api_port,
+          engine,
+          memory_mib_of_machine().value_or(0),
+          std::thread::hardware_concurrency(),
+          cpu_architecture_of_machine(),
+          ports_.driver.driver(),
+          ports_.driver.gpus(),
+          find_program(options_.mps_control_binary)};
+}
+
+void Agent::Loop::look_at_gpus(TimeMs now_ms) {
+  if (now_ms < next_gpu_look_ms_ || gpu_look_running_ || !dialog_.synced()) return;
+  next_gpu_look_ms_ = now_ms + options_.gpu_interval.count();
+  gpu_look_running_ = true;
+  gpu_observer_.post([this] {
+    RegistrationInput input = registration_input({});
+    {
+      const std::lock_guard lock(registration_mutex_);
+      input.known = registration_;
+    }
+    events_->push([this, now = build_registration(input).registration] {
+      gpu_look_running_ = false;
+      gpus_seen(now);
+    });
+  });
+}
+
+// A new connection tells the control plane: its hello says what the machine is.
+void Agent::Loop::gpus_seen(const core::InstanceRegistration& now) {
+  std::vector<std::string> changes;
+  {
+    const std::lock_guard lock(registration_mutex_);
+    if (registration_) changes = gpu_changes(*registration_, now);
+  }
+  if (changes.empty() || !dialog_.synced()) return;
+  for (const std::string& change : changes) {
+    log::warn("agent: {}; containers that run are left as they are", change);
+  }
+  dialog_.hang_up("the machine's GPUs have changed");
 }
 
 void Agent::Loop::opened(std::int64_t epoch, std::shared_ptr<ports::WebSocket> socket) {

@@ -3,7 +3,8 @@
 //
 // Threads: one loop thread owns logic and reports; blocking calls of the ports run on bounded pools
 // (of their own for container stops, which take as long as the container likes, and for images,
-// which take as long as a registry likes); one thread watches the engine; one makes the connection. start() and stop() from one thread. The ports and
+// which take as long as a registry likes, and for looks at the GPU driver, which may hang); one
+// thread watches the engine; one makes the connection. start() and stop() from one thread. The ports and
 // what `connect` uses must outlive the Agent. Containers and daemons outlive it: stop() leaves them
 // as they are, and a new Agent with the same data folder takes them over.
 #pragma once
@@ -41,6 +42,7 @@ struct AgentOptions {
   LogicOptions logic;
   ImageOptions images;
   std::chrono::milliseconds list_interval{5000};  // besides after each event
+  std::chrono::milliseconds gpu_interval{5000};   // between looks at the GPU driver
   std::chrono::milliseconds tick{250};
   std::chrono::milliseconds engine_retry_max{10000};
   std::chrono::milliseconds resend_after{15000};  // reports that nobody acknowledged

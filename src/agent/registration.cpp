@@ -11,6 +11,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/limits.h"
 #include "base/units.h"
 
 namespace cotenant::agent {
@@ -59,11 +60,48 @@ std::optional<std::string> sharing_obstacle(const std::vector<GpuInfo>& gpus, bo
   return std::nullopt;
 }
 
+// What is known of the GPUs from before, for a driver that does not answer.
+void keep_known_gpus(const core::InstanceRegistration& known, const std::string& why,
+                     core::InstanceRegistration& registration) {
+  registration.gpus = known.gpus;
+  for (core::GpuDevice& gpu : registration.gpus) gpu.unavailable = why;
+  registration.driver_version = known.driver_version;
+  registration.gpu_simulated = known.gpu_simulated;
+  for (const char* name :
+       {"cotenant.driver-version", "cotenant.gpu-model", "cotenant.memory-enforcement"}) {
+    const auto found = known.attributes.find(name);
+    if (found != known.attributes.end()) registration.attributes.insert(*found);
+  }
+  const std::string sharing(core::kSharingAttribute);
+  if (known.attributes.contains(sharing)) registration.attributes[sharing] = "";
+}
+
+void keep_lost_gpus(const core::InstanceRegistration& known,
+                    core::InstanceRegistration& registration) {
+  for (std::size_t i = 0; i < known.gpus.size(); ++i) {
+    core::GpuDevice lost = known.gpus[i];
+    const bool there =
+        std::any_of(registration.gpus.begin(), registration.gpus.end(),
+                    [&](const core::GpuDevice& gpu) { return gpu.uuid == lost.uuid; });
+    if (there || registration.gpus.size() >= base::limits::kGpusPerInstance) continue;
+    lost.unavailable = "the driver does not show it any more";
+    const std::size_t at = std::min(i, registration.gpus.size());
+    registration.gpus.insert(registration.gpus.begin() + static_cast<std::ptrdiff_t>(at),
+                             std::move(lost));
+  }
+}
+
 void add_gpus(const RegistrationInput& input, BuiltRegistration& built) {
   core::InstanceRegistration& registration = built.registration;
   const base::Error* const error = !input.driver ? &input.driver.error()
                                    : !input.gpus ? &input.gpus.error()
                                                  : nullptr;
+  if (error != nullptr && input.known && !input.known->gpus.empty()) {
+    const std::string why =
+        ("the driver does not answer: " + error->message).substr(0, base::limits::kReasonChars);
+    built.warnings.push_back("the GPUs are out of service: " + why);
+    return keep_known_gpus(*input.known, why, registration);
+  }
   if (error != nullptr) {
     built.warnings.push_back("no GPUs are registered: " + error->message);
     return;
@@ -75,6 +113,7 @@ void add_gpus(const RegistrationInput& input, BuiltRegistration& built) {
     registration.gpus.push_back(
         {gpu.uuid, gpu.model, gpu.memory_mib, client_slots(gpu, input.driver->cuda_version)});
   }
+  if (input.known) keep_lost_gpus(*input.known, registration);
   if (!input.gpus->empty()) {
     registration.attributes["cotenant.gpu-model"] = attribute_value(models(*input.gpus));
     registration.attributes["cotenant.memory-enforcement"] = "client";
@@ -123,6 +162,35 @@ BuiltRegistration build_registration(const RegistrationInput& input) {
   }
   add_gpus(input, built);
   return built;
+}
+
+std::vector<std::string> gpu_changes(const core::InstanceRegistration& before,
+                                     const core::InstanceRegistration& now) {
+  const auto find = [](const core::InstanceRegistration& in, const std::string& uuid) {
+    const auto found = std::find_if(in.gpus.begin(), in.gpus.end(),
+                                    [&](const auto& gpu) { return gpu.uuid == uuid; });
+    return found == in.gpus.end() ? nullptr : &*found;
+  };
+  std::vector<std::string> lines;
+  for (const core::GpuDevice& gpu : now.gpus) {
+    const core::GpuDevice* was = find(before, gpu.uuid);
+    if (was == nullptr) {
+      lines.push_back(fmt::format("GPU {} is there now", gpu.uuid));
+    } else if (!gpu.unavailable.empty() && gpu.unavailable != was->unavailable) {
+      lines.push_back(fmt::format("GPU {} is out of service: {}", gpu.uuid, gpu.unavailable));
+    } else if (gpu.unavailable.empty() && !was->unavailable.empty()) {
+      lines.push_back(fmt::format("GPU {} is back in service", gpu.uuid));
+    }
+  }
+  for (const core::GpuDevice& gpu : before.gpus) {
+    if (find(now, gpu.uuid) == nullptr) lines.push_back(fmt::format("GPU {} is gone", gpu.uuid));
+  }
+  const std::string sharing(core::kSharingAttribute);
+  if (before.attributes.contains(sharing) != now.attributes.contains(sharing)) {
+    lines.push_back(now.attributes.contains(sharing) ? "the GPUs can be shared now"
+                                                     : "the GPUs cannot be shared any more");
+  }
+  return lines;
 }
 
 bool find_program(const std::string& program) {

@@ -29,6 +29,8 @@ struct RegistrationInput {
   base::Result<ports::DriverInfo> driver;
   base::Result<std::vector<ports::GpuInfo>> gpus;
   bool mps_control_present = false;
+  // As registered last: a GPU that was there and is not seen any more stays, out of service.
+  std::optional<core::InstanceRegistration> known = {};
 };
 
 struct BuiltRegistration {
@@ -38,6 +40,11 @@ struct BuiltRegistration {
 };
 
 BuiltRegistration build_registration(const RegistrationInput& input);
+
+// What has become of the GPUs, a line for each that came, went or came back; empty: nothing. Sizes are
+// not compared.
+std::vector<std::string> gpu_changes(const core::InstanceRegistration& before,
+                                     const core::InstanceRegistration& now);
 
 // MPS client contexts that a GPU serves.
 int client_slots(const ports::GpuInfo& gpu, int cuda_version);

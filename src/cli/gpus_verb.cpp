@@ -35,6 +35,11 @@ std::string memory_text(const Json& gpu) {
   return fmt::format("{} {}/{} MiB", bar(used_mib, total_mib, kBarWidth), used_mib, total_mib);
 }
 
+std::string mode_text(const Json& gpu) {
+  const std::string mode = gpu.string_or("sharingMode", "");
+  return gpu.find("unavailable") == nullptr ? mode : mode + " (out of service)";
+}
+
 std::string instance_text(const Json& gpu) {
   const std::string id = short_id(gpu.string_or("containerInstanceArn", ""));
   return gpu.bool_or("agentConnected", false) ? id : id + " (agent away)";
@@ -64,14 +69,19 @@ int gpus_verb(const ClientOptions& options) {
   for (const Json& gpu : gpus.as_array()) {
     simulated = simulated || gpu.bool_or("simulated", false);
     table.add({instance_text(gpu), std::to_string(gpu.integer_or("index", 0)),
-               gpu.string_or("gpuId", "").substr(0, 12), gpu.string_or("model", ""),
-               gpu.string_or("sharingMode", ""), memory_text(gpu), tenants_text(gpu)});
+               gpu.string_or("gpuId", "").substr(0, 12), gpu.string_or("model", ""), mode_text(gpu),
+               memory_text(gpu), tenants_text(gpu)});
   }
   if (table.empty()) {
     fmt::print("no GPUs in cluster {}\n", options.cluster);
     return kExitOk;
   }
   fmt::print("{}", table.text());
+  for (const Json& gpu : gpus.as_array()) {
+    const std::string why = gpu.string_or("unavailable", "");
+    if (why.empty()) continue;
+    fmt::print("{} is out of service: {}\n", gpu.string_or("gpuId", ""), why);
+  }
   if (simulated) fmt::print("These GPUs are simulated (gpusim): no kernel really runs.\n");
   return kExitOk;
 }

@@ -18,6 +18,7 @@ core::GpuDevice read_gpu_device(JsonReader reader) {
   gpu.memory_mib = reader.number("memoryMib", false, 1, base::limits::kGpuMemoryMibMax);
   gpu.client_slots = static_cast<int>(
       reader.number("clientSlots", true, 0, base::limits::kClientSlotsMax).value_or(0));
+  gpu.unavailable = reader.text("unavailable", false, base::limits::kReasonChars);
   return gpu;
 }
 
@@ -27,6 +28,7 @@ Json gpu_device_json(const core::GpuDevice& gpu) {
   set_text(json, "model", gpu.model);
   if (gpu.memory_mib) json.set("memoryMib", *gpu.memory_mib);
   json.set("clientSlots", gpu.client_slots);
+  set_text(json, "unavailable", gpu.unavailable);
   return json;
 }
 

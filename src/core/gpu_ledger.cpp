@@ -22,7 +22,7 @@ GpuLedger::GpuLedger(std::vector<GpuDevice> devices) {
   slots_.reserve(devices.size());
   for (GpuDevice& device : devices) {
     COTENANT_ASSERT(!device.uuid.empty() && !find(device.uuid));
-    slots_.push_back(Slot{std::move(device), {}, std::nullopt, true});
+    slots_.push_back(Slot{std::move(device), {}, std::nullopt});
   }
 }
 
@@ -80,15 +80,25 @@ std::vector<std::string> GpuLedger::task_ids(std::size_t gpu) const {
 int GpuLedger::idle_count() const {
   int count = 0;
   for (std::size_t gpu = 0; gpu < slots_.size(); ++gpu) {
-    if (mode(gpu) == SharingMode::kIdle) ++count;
+    if (is_healthy(gpu) && mode(gpu) == SharingMode::kIdle) ++count;
   }
   return count;
 }
 
 std::optional<GpuRefusal> GpuLedger::refuses_share(std::size_t gpu, std::int64_t memory_mib,
                                                    int containers) const {
+  if (!is_healthy(gpu)) return GpuRefusal::kUnhealthy;
+  return lacks_room(gpu, memory_mib, containers);
+}
+
+bool GpuLedger::holds(std::size_t gpu, std::int64_t memory_mib, int containers) const {
+  const GpuDevice& device = slot(gpu).device;
+  return device.memory_mib.value_or(0) >= memory_mib && containers <= device.client_slots - 1;
+}
+
+std::optional<GpuRefusal> GpuLedger::lacks_room(std::size_t gpu, std::int64_t memory_mib,
+                                                int containers) const {
   const Slot& held = slot(gpu);
-  if (!held.healthy) return GpuRefusal::kUnhealthy;
   if (!held.device.memory_mib) return GpuRefusal::kMemoryUnknown;
   if (held.dedicated_to) return GpuRefusal::kDedicated;
   if (remaining_mib(gpu) < memory_mib) return GpuRefusal::kMemory;
@@ -100,7 +110,10 @@ std::optional<GpuRefusal> GpuLedger::refuses_share(std::size_t gpu, std::int64_t
 }
 
 std::optional<GpuRefusal> GpuLedger::refuses_whole(std::size_t gpu) const {
-  if (!is_healthy(gpu)) return GpuRefusal::kUnhealthy;
+  return is_healthy(gpu) ? is_taken(gpu) : GpuRefusal::kUnhealthy;
+}
+
+std::optional<GpuRefusal> GpuLedger::is_taken(std::size_t gpu) const {
   switch (mode(gpu)) {
     case SharingMode::kIdle:
       return std::nullopt;
@@ -115,13 +128,13 @@ std::optional<GpuRefusal> GpuLedger::refuses_whole(std::size_t gpu) const {
 void GpuLedger::reserve_share(std::size_t gpu, const std::string& task_id, std::int64_t memory_mib,
                               int containers) {
   COTENANT_ASSERT(memory_mib > 0 && containers > 0);
-  COTENANT_ASSERT(!refuses_share(gpu, memory_mib, containers));
+  COTENANT_ASSERT(!lacks_room(gpu, memory_mib, containers));
   const bool fresh = slot(gpu).shares.emplace(task_id, Share{memory_mib, containers}).second;
   COTENANT_ASSERT(fresh);
 }
 
 void GpuLedger::reserve_whole(std::size_t gpu, const std::string& task_id) {
-  COTENANT_ASSERT(!refuses_whole(gpu));
+  COTENANT_ASSERT(!is_taken(gpu));
   slot(gpu).dedicated_to = task_id;
 }
 

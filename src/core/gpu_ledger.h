@@ -29,6 +29,9 @@ struct GpuDevice {
   // Client contexts that MPS serves on it (MPS documentation: 48 on Volta and newer, 60 from CUDA
   // 13.1 on, 16 before Volta).
   int client_slots = 0;
+  // Why it takes nothing for the time being: it was lost, or its driver does not answer. Empty: it is
+  // in service. What it holds, it keeps.
+  std::string unavailable = {};
   friend bool operator==(const GpuDevice&, const GpuDevice&) = default;
 };
 
@@ -49,18 +52,19 @@ class GpuLedger {
   std::int64_t remaining_mib(std::size_t gpu) const;  // 0 when DEDICATED
   int container_count(std::size_t gpu) const;
   std::vector<std::string> task_ids(std::size_t gpu) const;  // sorted
-  int idle_count() const;
-  bool is_healthy(std::size_t gpu) const { return slot(gpu).healthy; }
+  int idle_count() const;                                    // of those in service
+  // A GPU that is not healthy keeps what it holds and takes nothing more.
+  bool is_healthy(std::size_t gpu) const { return slot(gpu).device.unavailable.empty(); }
 
   // Nothing: it fits.
   std::optional<GpuRefusal> refuses_share(std::size_t gpu, std::int64_t memory_mib,
                                           int containers) const;
   std::optional<GpuRefusal> refuses_whole(std::size_t gpu) const;
+  // Could hold so much if nothing were on it.
+  bool holds(std::size_t gpu, std::int64_t memory_mib, int containers) const;
 
-  // A GPU that is not healthy keeps what it holds and takes nothing more.
-  void set_healthy(std::size_t gpu, bool healthy) { slot(gpu).healthy = healthy; }
-
-  // The caller has asked refuses_*() first. A share is at least 1 MiB and one container.
+  // The caller has asked refuses_*() first, or the task held it before; then it need not be healthy. A
+  // share is at least 1 MiB and one container.
   void reserve_share(std::size_t gpu, const std::string& task_id, std::int64_t memory_mib,
                      int containers);
   void reserve_whole(std::size_t gpu, const std::string& task_id);
@@ -76,9 +80,12 @@ class GpuLedger {
     GpuDevice device;
     std::map<std::string, Share> shares;      // by task id
     std::optional<std::string> dedicated_to;  // a task id
-    bool healthy = true;
   };
 
+  // Whatever its health is.
+  std::optional<GpuRefusal> lacks_room(std::size_t gpu, std::int64_t memory_mib,
+                                       int containers) const;
+  std::optional<GpuRefusal> is_taken(std::size_t gpu) const;
   const Slot& slot(std::size_t gpu) const;
   Slot& slot(std::size_t gpu);
 

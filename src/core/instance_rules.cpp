@@ -15,27 +15,38 @@ namespace limits = base::limits;
 using base::ErrorCode;
 using base::fail;
 
-// Reservations rest on the GPUs: one that is in use must still be there, and still hold what it holds.
-// Idle ones may come, go and change.
-base::Status check_gpus_in_use(const Instance& known, const InstanceRegistration& now) {
+// Reservations rest on the GPUs. One that is in use and is not there any more, or cannot hold any more
+// what it holds, stays as it was registered, out of service, so that the instance can be with us and
+// its other tasks go on. Idle ones may come, go and change.
+Result<InstanceRegistration> keep_gpus_in_use(const Instance& known, InstanceRegistration now) {
   const GpuLedger offered(now.gpus);
   for (std::size_t gpu = 0; gpu < known.gpus.size(); ++gpu) {
     const SharingMode mode = known.gpus.mode(gpu);
     if (mode == SharingMode::kIdle) continue;
-    const auto same = offered.find(known.gpus.device(gpu).uuid);
+    GpuDevice kept = known.gpus.device(gpu);
+    const auto same = std::find_if(now.gpus.begin(), now.gpus.end(), [&](const GpuDevice& device) {
+      return device.uuid == kept.uuid;
+    });
+    if (same == now.gpus.end()) {
+      kept.unavailable = "it is not there any more";
+      const std::size_t at = std::min(gpu, now.gpus.size());
+      now.gpus.insert(now.gpus.begin() + static_cast<std::ptrdiff_t>(at), std::move(kept));
+      continue;
+    }
     const std::int64_t held_mib = known.gpus.total_mib(gpu) - known.gpus.remaining_mib(gpu);
-    const bool holds =
-        same && (mode == SharingMode::kDedicated ||
-                 !offered.refuses_share(*same, held_mib, known.gpus.container_count(gpu)));
-    if (holds) continue;
-    return fail(
-        ErrorCode::kInvalidParameter,
-        fmt::format("instance {}: GPU {} holds {} container(s), but is {}; restore it as it "
-                    "was registered",
-                    now.id, known.gpus.device(gpu).uuid, known.gpus.container_count(gpu),
-                    same ? "smaller now than what they hold" : "not there any more"));
+    if (mode == SharingMode::kDedicated ||
+        offered.holds(offered.find(kept.uuid).value(), held_mib, known.gpus.container_count(gpu))) {
+      continue;
+    }
+    kept.unavailable = "it is smaller now than what its containers hold";
+    *same = std::move(kept);
   }
-  return {};
+  if (now.gpus.size() <= limits::kGpusPerInstance) return now;
+  return fail(
+      ErrorCode::kInvalidParameter,
+      fmt::format("instance {}: with the GPUs that are in use and not there any more it has "
+                  "{}; at most {} are possible",
+                  now.id, now.gpus.size(), limits::kGpusPerInstance));
 }
 
 // Takes over the new GPUs, with the reservations that the instance's tasks hold on them.
@@ -134,10 +145,10 @@ Result<Outcome> connect_instance(State& state, const ConnectInstance& command,
                     "second agent use a copy of its data folder?",
                     registration.id, instance.connection_epoch));
   }
-  if (auto status = check_gpus_in_use(instance, registration); !status) return fail(status.error());
-
-  if (instance.registration != registration) {
-    replace_registration(state, instance, registration);
+  const Result<InstanceRegistration> merged = keep_gpus_in_use(instance, registration);
+  if (!merged) return fail(merged.error());
+  if (instance.registration != *merged) {
+    replace_registration(state, instance, *merged);
     ++instance.version;
   } else {
     outcome.effects.changed_records.clear();

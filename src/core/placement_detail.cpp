@@ -87,11 +87,16 @@ std::int64_t missing_idle_gpus(const Instance& instance, const TaskGpuNeed& need
   return (need.whole_all ? size : need.whole_count) - instance.gpus.idle_count();
 }
 
+std::string health_text(const GpuLedger& ledger, std::size_t gpu) {
+  return fmt::format("is out of service ({}) and takes nothing until it is back",
+                     ledger.device(gpu).unavailable);
+}
+
 std::string share_obstacle(const GpuLedger& ledger, std::size_t gpu, const TaskGpuNeed& need) {
   switch (ledger.refuses_share(gpu, need.shared_memory_mib, need.shared_containers)
               .value_or(GpuRefusal::kBusy)) {
     case GpuRefusal::kUnhealthy:
-      return "is not healthy and takes nothing until it has recovered";
+      return health_text(ledger, gpu);
     case GpuRefusal::kDedicated:
       return fmt::format("is DEDICATED to task {}", holders_text(ledger, gpu));
     case GpuRefusal::kMemoryUnknown:
@@ -114,7 +119,7 @@ std::string share_obstacle(const GpuLedger& ledger, std::size_t gpu, const TaskG
 }
 
 std::string whole_obstacle(const GpuLedger& ledger, std::size_t gpu) {
-  if (!ledger.is_healthy(gpu)) return "is not healthy and takes nothing until it has recovered";
+  if (!ledger.is_healthy(gpu)) return health_text(ledger, gpu);
   if (ledger.mode(gpu) == SharingMode::kDedicated) {
     return fmt::format("is DEDICATED to task {}", holders_text(ledger, gpu));
   }

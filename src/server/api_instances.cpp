@@ -121,6 +121,7 @@ Json encode_gpu(const ApiContext& context, const std::string& cluster, const Gpu
       .set("totalMemoryInMiB", row.device.memory_mib.value_or(0))
       .set("remainingMemoryInMiB", row.remaining_mib)
       .set("containers", std::move(tenants));
+  if (!row.device.unavailable.empty()) json.set("unavailable", row.device.unavailable);
   return json;
 }
 

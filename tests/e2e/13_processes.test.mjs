@@ -1,6 +1,7 @@
 // A machine without a container engine: containers are processes, and meet the limits of GPU memory all
 // the same. No Docker engine takes part.
 import assert from 'node:assert/strict';
+import {spawn} from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import {test} from 'node:test';
@@ -157,6 +158,80 @@ test('an agent that is killed leaves its processes alone, and its successor find
   await cotenant.restart(cotenant.agent);
   assert.equal((await cotenant.stopAndWait(steady)).containers[0].exitCode, 0);
   assert.ok(!runs(pid));
+});
+
+const GPUSIM = path.join(path.dirname(BINARY), 'gpusim');
+// Does not touch its GPU, and so does not notice what becomes of it.
+const calmSharing = (name, mib) => ({
+  ...shell(name, FOREVER),
+  resourceRequirements: [{type: 'GPU', sharingStrategy: {nvidiaMps: {memory: mib}}}],
+});
+const gpuRow = async (cotenant, gpuId) => {
+  const {gpus} = JSON.parse(cotenant.cli(['gpus', '--output', 'json']).stdout);
+  return gpus.find((gpu) => gpu.gpuId === gpuId);
+};
+
+test('a GPU that is lost in use takes nothing until it is back; its instance and its tasks stay', async (t) => {
+  const cotenant = await start(t, {split: true});
+  const gpusim = (...args) =>
+      run(path.join(GPUSIM, 'gpusim'), args, {env: {GPUSIM_DIR: path.join(cotenant.runDir, 'gpusim')}});
+  const arn = await cotenant.runOne(await cotenant.register(definition('held', calmSharing('main', 20000))));
+  const [gpuId] = (await cotenant.waitForTask(arn, 'RUNNING')).containers[0].gpuIds;
+  const {pid} = recordOf(cotenant, only(await cotenant.runtimeIds(arn)), 'state');
+  const {index} = await gpuRow(cotenant, gpuId);
+
+  gpusim('lose', '--gpu', String(index));
+  await waitFor('it is out of service', async () => (await gpuRow(cotenant, gpuId)).unavailable);
+  assert.match(cotenant.cli(['gpus']).stdout, /NVIDIA_MPS \(out of service\)/);
+  assert.match(cotenant.agent.tail(), /GPU \S+ is out of service: the driver does not show it any more/);
+  // The other one takes work; this one does not.
+  const small = await cotenant.register(definition('small', calmSharing('main', 1000)));
+  const other = await cotenant.waitForTask(await cotenant.runOne(small), 'RUNNING');
+  assert.notEqual(other.containers[0].gpuIds[0], gpuId);
+
+  // An agent that starts while it is lost joins all the same.
+  await cotenant.agent.end('SIGKILL');
+  await cotenant.restart(cotenant.agent);
+  assert.equal((await cotenant.task(arn)).lastStatus, 'RUNNING');
+  assert.ok(runs(pid));
+  assert.ok((await gpuRow(cotenant, gpuId)).unavailable);
+
+  gpusim('restore', '--gpu', String(index));
+  await waitFor('it is in service again', async () => !(await gpuRow(cotenant, gpuId)).unavailable);
+  assert.equal((await cotenant.task(arn)).lastStatus, 'RUNNING');
+  assert.ok(runs(pid));
+  await cotenant.stopAll();
+});
+
+test('a GPU driver that dies is noticed, and so is its return; what runs is left alone', async (t) => {
+  const cotenant = await start(t);
+  const arn = await cotenant.runOne(await cotenant.register(definition('held', calmSharing('main', 2000))));
+  const [gpuId] = (await cotenant.waitForTask(arn, 'RUNNING')).containers[0].gpuIds;
+  const {pid} = recordOf(cotenant, only(await cotenant.runtimeIds(arn)), 'state');
+  const driverPid = Number(fs.readFileSync(path.join(cotenant.runDir, 'gpusimd.pid'), 'utf8').trim().split(/\s/)[0]);
+  const [program, ...args] =
+      fs.readFileSync(`/proc/${driverPid}/cmdline`, 'utf8').split('\0').filter((word) => word !== '');
+
+  process.kill(driverPid, 'SIGKILL');
+  await waitFor('all GPUs are out of service', async () => {
+    const {gpus} = JSON.parse(cotenant.cli(['gpus', '--output', 'json']).stdout);
+    return gpus.length === 2 && gpus.every((gpu) => /the driver does not answer/.test(gpu.unavailable ?? ''));
+  });
+  const refused = await cotenant.call('RunTask', {taskDefinition: 'held'});
+  assert.equal(refused.failures[0].reason, 'RESOURCE:GPU');
+  assert.equal((await cotenant.task(arn)).lastStatus, 'RUNNING');
+  assert.ok(runs(pid));
+
+  const driver = spawn(program, args, {stdio: 'ignore', detached: true});
+  t.after(() => driver.kill('SIGKILL'));
+  await waitFor('they are back', async () => {
+    const {gpus} = JSON.parse(cotenant.cli(['gpus', '--output', 'json']).stdout);
+    return gpus.every((gpu) => gpu.unavailable === undefined);
+  });
+  assert.equal((await cotenant.task(arn)).lastStatus, 'RUNNING');
+  assert.ok(runs(pid));
+  assert.match(cotenant.agent.tail(), /is back in service/);
+  await cotenant.stopAll();
 });
 
 test('down leaves no process and no folder', async (t) => {

@@ -251,6 +251,26 @@ TEST_F(AgentLoopTest, HelloCarriesEverythingAfterAReconnect) {
   EXPECT_EQ(hello.observed[0].containers[0].status, ContainerStatus::kRunning);
 }
 
+TEST_F(AgentLoopTest, ADriverThatDiesIsToldAndSoIsItsReturn) {
+  start_agent([](AgentOptions& options) { options.gpu_interval = milliseconds(20); });
+  server_.expect<AgentHello>();
+  server_.desire({task("t", {sharing("web", kGpu)})});
+  server_.expect_status("web", ContainerStatus::kRunning);
+  driver_.set_error(base::Error{base::ErrorCode::kUnavailable, "no driver"});
+  const auto dead = server_.expect<AgentHello>();
+  ASSERT_EQ(dead.registration.gpus.size(), 1u);
+  EXPECT_EQ(dead.registration.gpus[0].unavailable, "the driver does not answer: no driver");
+  ASSERT_EQ(dead.observed.size(), 1u);
+  EXPECT_EQ(dead.observed[0].containers[0].status, ContainerStatus::kRunning);
+  server_.desire({task("t", {sharing("web", kGpu)})});
+
+  driver_.set_error(std::nullopt);
+  const auto back = server_.expect<AgentHello>();
+  ASSERT_EQ(back.registration.gpus.size(), 1u);
+  EXPECT_EQ(back.registration.gpus[0].unavailable, "");
+  EXPECT_EQ(runtime_.calls(FakeContainerRuntime::Call::kStop), 0);
+}
+
 TEST_F(AgentLoopTest, SendsAgainWhatNobodyAcknowledged) {
   start_agent([](AgentOptions& options) { options.resend_after = milliseconds(30); });
   server_.expect<AgentHello>();

@@ -109,6 +109,40 @@ TEST(RegistrationTest, AnInstanceWithoutIsolationSaysSo) {
   EXPECT_NE(built.warnings[0].find("no isolation"), std::string::npos);
 }
 
+TEST(RegistrationTest, WhatWasThereAndIsNotSeenIsOutOfService) {
+  const core::InstanceRegistration before = build_registration(input({{gpu()}})).registration;
+  RegistrationInput dead = input(base::fail(ErrorCode::kUnavailable, "no driver"));
+  dead.known = before;
+  const BuiltRegistration built = build_registration(dead);
+  ASSERT_EQ(built.registration.gpus.size(), 1u);
+  EXPECT_EQ(built.registration.gpus[0].unavailable, "the driver does not answer: no driver");
+  EXPECT_EQ(built.registration.attributes, before.attributes)
+      << "it can share again when it is back";
+  EXPECT_EQ(built.registration.driver_version, before.driver_version);
+  EXPECT_EQ(gpu_changes(before, built.registration),
+            std::vector<std::string>{
+                "GPU GPU-1 is out of service: the driver does not answer: no driver"});
+  EXPECT_TRUE(gpu_changes(built.registration, built.registration).empty());
+
+  RegistrationInput lost = input({{gpu([](ports::GpuInfo& g) { g.uuid = "GPU-2"; })}});
+  lost.known = before;
+  const core::InstanceRegistration now = build_registration(lost).registration;
+  ASSERT_EQ(now.gpus.size(), 2u);
+  EXPECT_EQ(now.gpus[0].unavailable, "the driver does not show it any more");
+  EXPECT_EQ(now.gpus[1].unavailable, "");
+  EXPECT_EQ(
+      gpu_changes(before, now),
+      (std::vector<std::string>{"GPU GPU-1 is out of service: the driver does not show it any more",
+                                "GPU GPU-2 is there now"}));
+
+  RegistrationInput back = input({{gpu()}});
+  back.known = built.registration;
+  const core::InstanceRegistration restored = build_registration(back).registration;
+  EXPECT_EQ(restored, before);
+  EXPECT_EQ(gpu_changes(built.registration, restored),
+            std::vector<std::string>{"GPU GPU-1 is back in service"});
+}
+
 TEST(RegistrationTest, ClientSlots) {
   struct Row {
     int major;

@@ -28,6 +28,19 @@ TEST(GpuLedgerTest, ModeSpellingsAreThoseOfEcs) {
   EXPECT_EQ(to_string(SharingMode::kDedicated), "DEDICATED");
 }
 
+TEST(GpuLedgerTest, OutOfServiceItKeepsWhatItHoldsAndTakesNothingMore) {
+  GpuLedger ledger({GpuDevice{"GPU-1", "L4", 1000, 48, "it was lost"}});
+  EXPECT_FALSE(ledger.is_healthy(0));
+  EXPECT_EQ(ledger.idle_count(), 0);
+  EXPECT_EQ(ledger.refuses_share(0, 1, 1), GpuRefusal::kUnhealthy);
+  EXPECT_EQ(ledger.refuses_whole(0), GpuRefusal::kUnhealthy);
+  ledger.reserve_share(0, "held before", 600, 2);
+  EXPECT_EQ(ledger.remaining_mib(0), 400);
+  ledger.release("held before");
+  ledger.reserve_whole(0, "held before");
+  EXPECT_EQ(ledger.mode(0), SharingMode::kDedicated);
+}
+
 TEST(GpuLedgerTest, ShowsModeMemoryCountsAndHolders) {
   struct Row {
     std::string_view name;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/limits.h"
 #include "world.h"
 
 namespace cotenant::core {
@@ -52,6 +53,7 @@ TEST(ConnectInstanceTest, ReconnectRules) {
     bool want_accepted;
     bool want_record_changed;
     std::string_view want_in_error;
+    std::string_view want_unavailable = {};  // of the GPU that is in use
   };
   const Row rows[] = {
       {"nothing", true, [](ConnectInstance&) {}, true, false, ""},
@@ -77,21 +79,29 @@ TEST(ConnectInstanceTest, ReconnectRules) {
          c.registration.gpus.push_back({"GPU-new", "H100", 80000, 48});
        },
        true, true, ""},
-      {"a GPU lost, in use", true, [](ConnectInstance& c) { c.registration.gpus.clear(); }, false,
-       false, "holds 1 container(s)"},
+      {"a GPU lost, in use", true, [](ConnectInstance& c) { c.registration.gpus.clear(); }, true,
+       true, "", "it is not there any more"},
+      {"another GPU instead of the one in use", true,
+       [](ConnectInstance& c) {
+         c.registration.gpus = {{"GPU-new", "H100", 80000, 48}};
+       },
+       true, true, "", "it is not there any more"},
+      {"a GPU whose driver does not answer, in use", true,
+       [](ConnectInstance& c) { c.registration.gpus[0].unavailable = "no driver"; }, true, true, "",
+       "no driver"},
       {"a GPU lost, idle", false, [](ConnectInstance& c) { c.registration.gpus.clear(); }, true,
        true, ""},
       {"less memory, which still holds what is held", true,
        [](ConnectInstance& c) { c.registration.gpus[0].memory_mib = 1000; }, true, true, ""},
       {"less memory than is held", true,
-       [](ConnectInstance& c) { c.registration.gpus[0].memory_mib = 999; }, false, false,
-       "GPU-i1-0 holds 1 container(s), but is smaller now"},
+       [](ConnectInstance& c) { c.registration.gpus[0].memory_mib = 999; }, true, true, "",
+       "it is smaller now than what its containers hold"},
       {"unreadable memory, in use", true,
-       [](ConnectInstance& c) { c.registration.gpus[0].memory_mib.reset(); }, false, false,
-       "GPU-i1-0"},
+       [](ConnectInstance& c) { c.registration.gpus[0].memory_mib.reset(); }, true, true, "",
+       "it is smaller now than what its containers hold"},
       {"fewer client slots than are taken", true,
-       [](ConnectInstance& c) { c.registration.gpus[0].client_slots = 1; }, false, false,
-       "GPU-i1-0"},
+       [](ConnectInstance& c) { c.registration.gpus[0].client_slots = 1; }, true, true, "",
+       "it is smaller now than what its containers hold"},
       {"unreadable memory, idle", false,
        [](ConnectInstance& c) { c.registration.gpus[0].memory_mib.reset(); }, true, true, ""},
   };
@@ -120,14 +130,60 @@ TEST(ConnectInstanceTest, ReconnectRules) {
     const Instance& node = world.node("i1");
     EXPECT_TRUE(node.agent_connected);
     EXPECT_EQ(node.connection_epoch, command.epoch);
-    EXPECT_EQ(node.registration, command.registration);
-    EXPECT_EQ(node.gpus.size(), command.registration.gpus.size());
+    if (row.want_unavailable.empty()) {
+      EXPECT_EQ(node.registration, command.registration);
+      EXPECT_EQ(node.gpus.size(), command.registration.gpus.size());
+    } else {
+      const std::size_t gpu = node.gpus.find("GPU-i1-0").value_or(99);
+      ASSERT_LT(gpu, node.gpus.size());
+      EXPECT_EQ(node.gpus.device(gpu).unavailable, row.want_unavailable);
+      EXPECT_FALSE(node.gpus.is_healthy(gpu));
+      EXPECT_EQ(node.gpus.container_count(gpu), 1) << "it keeps what it holds";
+    }
     EXPECT_EQ(node.version, row.want_record_changed ? 2 : 1);
     EXPECT_EQ(node.number, 1);
     EXPECT_EQ(node.registered_at_ms, 1000);
     EXPECT_EQ(node.task_ids.size(), 1U) << "the reservation outlives the connection";
     EXPECT_EQ(node.used_cpu_units, 256);
   }
+}
+
+TEST(ConnectInstanceTest, AGpuThatIsLostInUseTakesNothingUntilItIsBack) {
+  World world;
+  world.connect("i1", {idle_gpu()}, 1);
+  world.define("llm", {container("main", SharedGpu{1000, {}})});
+  const std::string kept = world.run_one("llm");
+  const InstanceRegistration whole = registration("i1", {idle_gpu()});
+  InstanceRegistration without = whole;
+  without.gpus.clear();
+  world.must(ConnectInstance{without, 2});
+  const RunTaskReply refused = world.run(World::run_command("llm"));
+  ASSERT_EQ(refused.failures.size(), 1U);
+  EXPECT_EQ(refused.failures[0].reason, "RESOURCE:GPU");
+  EXPECT_NE(refused.failures[0].detail.find("out of service (it is not there any more)"),
+            std::string::npos)
+      << refused.failures[0].detail;
+  // Said again, nothing changes.
+  const Outcome again = world.must(ConnectInstance{without, 3});
+  EXPECT_TRUE(again.effects.changed_records.empty());
+
+  world.must(ConnectInstance{whole, 4});
+  EXPECT_EQ(world.node("i1").registration, whole);
+  world.run_one("llm");
+  EXPECT_EQ(world.node("i1").gpus.container_count(0), 2);
+  EXPECT_TRUE(world.node("i1").task_ids.contains(kept));
+}
+
+TEST(ConnectInstanceTest, LostGpusDoNotGrowBeyondTheBound) {
+  World world;
+  std::vector<test::GpuSetup> gpus(base::limits::kGpusPerInstance, idle_gpu());
+  world.connect("i1", gpus, 1);
+  world.define("llm", {container("main", SharedGpu{1000, {}})});
+  world.run_one("llm");
+  InstanceRegistration others = registration("i1", gpus);
+  for (GpuDevice& gpu : others.gpus) gpu.uuid += "-other";
+  const base::Error error = world.refused(ConnectInstance{others, 2});
+  EXPECT_EQ(error.code, base::ErrorCode::kInvalidParameter);
 }
 
 TEST(ConnectInstanceTest, ChangedGpusOfAnIdleInstanceCount) {
