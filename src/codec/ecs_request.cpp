@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
+#include "codec/environment_file_rules.h"
 #include "codec/gpu_rules.h"
 #include "codec/invalid.h"
 #include "codec/member_verdicts.h"
@@ -87,6 +88,14 @@ base::Result<core::ContainerOverride> decode_container_override(const Json& json
       return invalid(path + ".environment", "every entry needs a name, without '='");
     }
     entry.environment.push_back(std::move(variable));
+  }
+  if (json.find("environmentFiles") != nullptr) {
+    entry.environment_files.emplace();
+    for (const Json& file : json.array_or_empty("environmentFiles")) {
+      entry.environment_files->push_back(file.string_or("value", ""));
+    }
+    const auto status = check_environment_files(*entry.environment_files, path + ".");
+    if (!status) return fail(status.error());
   }
   const auto number = [&](std::string_view member) -> std::optional<std::int64_t> {
     const Json* value = json.find(member);

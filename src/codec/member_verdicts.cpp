@@ -202,7 +202,7 @@ const std::vector<MemberVerdict>& container_override_members() {
       {"name", kCarried, ""},
       {"command", kCarried, ""},
       {"environment", kCarried, ""},
-      {"environmentFiles", kRefused, "use environment"},
+      {"environmentFiles", kCarried, ""},
       {"cpu", kCarried, ""},
       {"memory", kCarried, ""},
       {"memoryReservation", kCarried, ""},

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/ids.h"
+#include "codec/environment_file_rules.h"
 #include "codec/invalid.h"
 #include "codec/member_verdicts.h"
 #include "codec/settings_json.h"
@@ -171,21 +172,8 @@ Status check_mounts(const Subject& subject) {
   return {};
 }
 
-Status check_environment_files(const Subject& subject) {
-  const std::vector<std::string>& files = subject.container.host.environment_files;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::string path = fmt::format("{}environmentFiles[{}].value", subject.path, i);
-    if (files[i].starts_with("arn:")) {
-      return unsupported(
-          path,
-          "cotenant fetches nothing from S3; give the absolute path of a file on the "
-          "instance, with type s3, which is the only one that ECS has");
-    }
-    if (!is_absolute(files[i]) || !files[i].ends_with(".env")) {
-      return invalid(path, "must be the absolute path of a file on the instance that ends in .env");
-    }
-  }
-  return {};
+Status check_files(const Subject& subject) {
+  return check_environment_files(subject.container.host.environment_files, subject.path);
 }
 
 Status check_ulimits(const Subject& subject) {
@@ -304,8 +292,8 @@ Status check_health(const Subject& subject) {
 
 Status check_container(const Subject& subject, std::set<core::HostPort>& host_ports) {
   if (auto status = check_ports(subject, host_ports); !status) return status;
-  for (auto* const check : {&check_mounts, &check_environment_files, &check_ulimits,
-                            &check_system_controls, &check_log, &check_network, &check_health}) {
+  for (auto* const check : {&check_mounts, &check_files, &check_ulimits, &check_system_controls,
+                            &check_log, &check_network, &check_health}) {
     if (auto status = check(subject); !status) return status;
   }
   const core::HostSettings& host = subject.container.host;

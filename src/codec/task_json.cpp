@@ -64,6 +64,13 @@ Json encode_overrides(const std::vector<core::ContainerOverride>& overrides) {
     json.set("name", entry.name);
     if (entry.command) json.set("command", encode_strings(*entry.command));
     if (!entry.environment.empty()) json.set("environment", encode_environment(entry.environment));
+    if (entry.environment_files) {
+      Json files = Json::array();
+      for (const std::string& file : *entry.environment_files) {
+        files.push(Json::object({{"value", file}, {"type", "s3"}}));  // the only type that ECS has
+      }
+      json.set("environmentFiles", std::move(files));
+    }
     if (entry.cpu_units) json.set("cpu", *entry.cpu_units);
     if (entry.memory_mib) json.set("memory", *entry.memory_mib);
     if (entry.memory_reservation_mib) json.set("memoryReservation", *entry.memory_reservation_mib);
@@ -83,6 +90,12 @@ base::Result<std::vector<core::ContainerOverride>> decode_overrides(const Json::
     if (item.find("command") != nullptr)
       entry.command = decode_strings(item.array_or_empty("command"));
     entry.environment = decode_environment(item.array_or_empty("environment"));
+    if (item.find("environmentFiles") != nullptr) {
+      entry.environment_files.emplace();
+      for (const Json& file : item.array_or_empty("environmentFiles")) {
+        entry.environment_files->push_back(file.string_or("value", ""));
+      }
+    }
     const auto number = [&](std::string_view name) -> std::optional<std::int64_t> {
       const Json* member = item.find(name);
       if (member == nullptr || !member->is_integer()) return std::nullopt;

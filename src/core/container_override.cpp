@@ -143,6 +143,7 @@ ContainerDefinition with_override(ContainerDefinition definition,
       definition.memory_reservation_mib = entry.memory_reservation_mib;
     }
     if (entry.gpu) definition.gpu = *entry.gpu;
+    if (entry.environment_files) definition.host.environment_files = *entry.environment_files;
     for (const EnvironmentVariable& variable : entry.environment) {
       const auto same = std::find_if(
           definition.environment.begin(), definition.environment.end(),

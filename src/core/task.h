@@ -58,6 +58,7 @@ struct ContainerOverride {
   std::optional<std::int64_t> memory_mib = {};
   std::optional<std::int64_t> memory_reservation_mib = {};
   std::optional<GpuRequest> gpu = {};
+  std::optional<std::vector<std::string>> environment_files = {};  // paths on the instance
   friend bool operator==(const ContainerOverride&, const ContainerOverride&) = default;
 };
 

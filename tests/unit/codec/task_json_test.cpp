@@ -11,7 +11,13 @@ namespace cotenant::codec {
 namespace {
 
 TEST(TaskJsonTest, OverridesComeBackAsTheyWere) {
+  core::ContainerOverride files{"environment files", {}, {}};
+  files.environment_files = {"/etc/a.env", "/etc/b.env"};
+  core::ContainerOverride no_files{"no environment files", {}, {}};
+  no_files.environment_files.emplace();
   const std::vector<core::ContainerOverride> overrides = {
+      files,
+      no_files,
       {"nothing", {}, {}},
       {"command", std::vector<std::string>{"a", ""}, {}},
       {"an empty command", std::vector<std::string>{}, {}},

@@ -51,6 +51,18 @@ TEST(OverrideTest, ReplacesCommandAndSetsEnvironment) {
   }
 }
 
+TEST(OverrideTest, EnvironmentFilesComeInPlaceOfTheDefinitions) {
+  ContainerDefinition main = container("main");
+  main.host.environment_files = {"/etc/a.env"};
+  ContainerOverride entry;
+  entry.name = "main";
+  EXPECT_EQ(with_override(main, {entry}).host.environment_files, Words{"/etc/a.env"});
+  entry.environment_files = Words{"/etc/b.env"};
+  EXPECT_EQ(with_override(main, {entry}).host.environment_files, Words{"/etc/b.env"});
+  entry.environment_files = Words{};
+  EXPECT_EQ(with_override(main, {entry}).host.environment_files, Words{});
+}
+
 TEST(DesiredTest, FollowsTheTaskUntilItIsStopped) {
   World world;
   world.connect("i1", {idle_gpu()});
