@@ -40,8 +40,7 @@ class Fleet {
   // A GPU that is not healthy takes nothing; what it holds, it holds.
   void set_gpu_health(NodeSlot slot, std::size_t gpu, bool healthy);
 
-  std::size_t size() const { return nodes_.size(); }       // slots, empty ones included
-  std::size_t gpu_places() const { return gpus_.size(); }  // FleetNode::gpu_begin lies below
+  std::size_t size() const { return nodes_.size(); }  // slots, empty ones included
   const FleetNode& node(NodeSlot slot) const { return nodes_[slot]; }
   const FleetGpu& gpu(NodeSlot slot, std::size_t gpu) const {
     return gpus_[nodes_[slot].gpu_begin + gpu];

@@ -56,4 +56,26 @@ NodeDigest digest_of(const Fleet& fleet, NodeSlot slot, GpuKind* kinds) {
   return digest;
 }
 
+void DigestTable::renew(const Fleet& fleet, NodeSlot slot, Entry& entry) {
+  std::array<GpuKind, base::limits::kGpusPerInstance> kinds;
+  entry.digest = digest_of(fleet, slot, kinds.data());
+  entry.many.clear();
+  if (entry.digest.kinds <= entry.few.size()) {
+    std::copy_n(kinds.begin(), entry.digest.kinds, entry.few.begin());
+  } else {
+    entry.many.assign(kinds.begin(), kinds.begin() + entry.digest.kinds);
+  }
+  entry.change = fleet.last_change(slot);
+  entry.value_epoch = 0;
+}
+
+std::size_t DigestTable::bytes() const {
+  std::size_t bytes = parts_.capacity() * sizeof(parts_[0]);
+  for (const std::vector<Entry>& part : parts_) {
+    bytes += part.capacity() * sizeof(Entry);
+    for (const Entry& entry : part) bytes += entry.many.capacity() * sizeof(GpuKind);
+  }
+  return bytes;
+}
+
 }  // namespace cotenant::core

@@ -5,6 +5,7 @@
 // DigestTable keeps the digests of a fleet's nodes and makes anew what has changed. A pure cache.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -56,41 +57,35 @@ NodeDigest digest_of(const Fleet& fleet, NodeSlot slot, GpuKind* kinds);
 
 class DigestTable {
  public:
-  // The node's digest as of now. value_of(digest, kinds) is asked where it was made anew, or when
-  // `epoch`, which must grow with each training of the policy, is not the one that it was asked in.
-  template <class ValueOf>
-  const NodeDigest& at(const Fleet& fleet, NodeSlot slot, std::uint64_t epoch, ValueOf&& value_of) {
-    Entry& entry = entries_[slot];
-    const bool changed = entry.change != fleet.last_change(slot);
-    if (changed || entry.epoch != epoch) {
-      GpuKind* kinds = kinds_.data() + fleet.node(slot).gpu_begin;
-      if (changed) entry.digest = digest_of(fleet, slot, kinds);
-      entry.digest.value = value_of(entry.digest, kinds);
-      entry.change = fleet.last_change(slot);
-      entry.epoch = epoch;
-    }
-    return entry.digest;
+  struct Entry {
+    std::uint64_t change = 0;       // of the node, that the digest is of
+    std::uint64_t value_epoch = 0;  // of the policy, that digest.value is of; 0: of none
+    NodeDigest digest;
+    std::array<GpuKind, 4> few{};
+    std::vector<GpuKind> many;  // in place of `few`, where there are more
+    const GpuKind* kinds() const { return many.empty() ? few.data() : many.data(); }
+  };
+
+  // The node's digest as of now. Its value is the caller's to renew.
+  Entry& at(const Fleet& fleet, NodeSlot slot) {
+    Entry& entry = entry_of(slot);
+    if (entry.change != fleet.last_change(slot)) renew(fleet, slot, entry);
+    return entry;
   }
-  const GpuKind* kinds(const Fleet& fleet, NodeSlot slot) const {
-    return kinds_.data() + fleet.node(slot).gpu_begin;
-  }
-  // To be called before at() where the fleet may have grown.
-  void grow(const Fleet& fleet) {
-    if (entries_.size() < fleet.size()) entries_.resize(fleet.size());
-    if (kinds_.size() < fleet.gpu_places()) kinds_.resize(fleet.gpu_places());
-  }
-  std::size_t bytes() const {
-    return entries_.capacity() * sizeof(Entry) + kinds_.capacity() * sizeof(GpuKind);
-  }
+  std::size_t bytes() const;
 
  private:
-  struct Entry {
-    std::uint64_t change = 0;
-    std::uint64_t epoch = 0;
-    NodeDigest digest;
-  };
-  std::vector<Entry> entries_;  // by slot
-  std::vector<GpuKind> kinds_;  // in the places of the fleet's GPUs
+  // In parts, so that a decision in a large fleet pays for the nodes that it looks at.
+  static constexpr std::size_t kPart = 512;
+  Entry& entry_of(NodeSlot slot) {
+    const std::size_t part = slot / kPart;
+    if (part >= parts_.size()) parts_.resize(part + 1);
+    if (parts_[part].empty()) parts_[part].resize(kPart);
+    return parts_[part][slot % kPart];
+  }
+  static void renew(const Fleet& fleet, NodeSlot slot, Entry& entry);
+
+  std::vector<std::vector<Entry>> parts_;
 };
 
 }  // namespace cotenant::core

@@ -30,8 +30,14 @@ Room most_of(const Room* rooms, std::uint32_t size) {
   for (std::uint32_t i = 0; i < size; ++i) {
     most.cpu = std::max(most.cpu, rooms[i].cpu);
     most.memory = std::max(most.memory, rooms[i].memory);
+    most.both = std::max(most.both, rooms[i].both);
   }
   return most;
+}
+
+// Without it the most may be less.
+bool shapes_most(const Room& room, const Room& most) {
+  return room.cpu == most.cpu || room.memory == most.memory || room.both == most.both;
 }
 
 template <class T>
@@ -58,7 +64,9 @@ std::uint32_t take_unused(std::vector<std::uint32_t>& unused) {
 }  // namespace
 
 Room room_of(std::int64_t cpu_units, std::int64_t memory_mib) {
-  return {coarse(cpu_units, kRoomCpuUnits), coarse(memory_mib, kRoomMemoryMib)};
+  const std::uint16_t cpu = coarse(cpu_units, kRoomCpuUnits);
+  const std::uint16_t memory = coarse(memory_mib, kRoomMemoryMib);
+  return {cpu, memory, std::min(cpu, static_cast<std::uint16_t>(memory / kRoomMemoryPerCpu))};
 }
 
 std::uint64_t OrderedKeys::Cursor::key() const {
@@ -167,6 +175,7 @@ void OrderedKeys::insert(std::uint64_t key, Room room) {
   const auto raise = [&](Room& most) {
     most.cpu = std::max(most.cpu, room.cpu);
     most.memory = std::max(most.memory, room.memory);
+    most.both = std::max(most.both, room.both);
   };
   raise(branch.rooms[place.leaf]);
   raise(top_[place.branch].room);
@@ -228,7 +237,7 @@ void OrderedKeys::erase(std::uint64_t key) {
   --size_;
   if (leaf.size < kWidth / 8) return thin_out(place);
   const Room most = branch.rooms[place.leaf];
-  if (at == 0 || gone.cpu == most.cpu || gone.memory == most.memory) refresh(place);
+  if (at == 0 || shapes_most(gone, most)) refresh(place);
 }
 
 // A thin leaf goes into its successor where that leaves room for more; an empty one goes.
@@ -274,8 +283,7 @@ void OrderedKeys::set_room(std::uint64_t key, Room room) {
   const Room before = leaf.rooms[place.offset];
   leaf.rooms[place.offset] = room;
   const Room most = branch_at(place.branch).rooms[place.leaf];
-  const bool was_most = before.cpu == most.cpu || before.memory == most.memory;
-  if (was_most || !most.covers(room)) refresh(place);
+  if (shapes_most(before, most) || !most.covers(room)) refresh(place);
 }
 
 std::size_t OrderedKeys::bytes() const {

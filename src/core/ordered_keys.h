@@ -5,7 +5,7 @@
 // A tree of three levels: keys lie sorted in leaves of at most 64, leaves in branches of at most 64,
 // and a directory lists the branches. Leaves and branches know the most CPU and the most memory below
 // them, so that a walk steps over whole parts of the tree whose nodes are full. An entry costs about
-// 18 bytes. Not thread safe. A cursor is valid until the next change.
+// 20 bytes. Not thread safe. A cursor is valid until the next change.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,17 @@ namespace cotenant::core {
 struct Room {
   std::uint16_t cpu = 0;     // kRoomCpuUnits each
   std::uint16_t memory = 0;  // kRoomMemoryMib each
-  bool covers(Room need) const { return cpu >= need.cpu && memory >= need.memory; }
+  // The lesser of the two, at kRoomMemoryPerCpu: among nodes of which some lack CPU and others memory,
+  // the most of each alone says little.
+  std::uint16_t both = 0;
+  bool covers(const Room& need) const {
+    return cpu >= need.cpu && memory >= need.memory && both >= need.both;
+  }
   friend bool operator==(const Room&, const Room&) = default;
 };
 inline constexpr std::int64_t kRoomCpuUnits = 16;
 inline constexpr std::int64_t kRoomMemoryMib = 32;
+inline constexpr int kRoomMemoryPerCpu = 2;  // 4 GiB for 1,024 units, as machines have
 Room room_of(std::int64_t cpu_units, std::int64_t memory_mib);
 
 class OrderedKeys {

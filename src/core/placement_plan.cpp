@@ -22,19 +22,21 @@ PackField pack_field(const std::string& field) {
 
 }  // namespace
 
-InstanceFacts::InstanceFacts(const State& state, const Instance& instance) {
-  for (const std::string& task_id : instance.task_ids) {
-    const Task& task = state.tasks.at(task_id);
-    if (is_to_run(task)) groups_.insert(task.group);
-  }
+InstanceFacts::InstanceFacts(const State& state, const Instance& instance, const Query& asked) {
   facts_ = {.custom_attributes = &instance.custom_attributes,
             .attributes = &instance.registration.attributes,
             .agent_connected = instance.agent_connected,
             .agent_version = instance.registration.agent_version,
             .ec2_instance_id = {},
             .registered_at_ms = instance.registered_at_ms,
-            .running_tasks_count = count_tasks(state, instance).running,
+            .running_tasks_count = 0,
             .task_groups = &groups_};
+  if (asked.attributes_only()) return;
+  for (const std::string& task_id : instance.task_ids) {
+    const Task& task = state.tasks.at(task_id);
+    if (is_to_run(task)) groups_.insert(task.group);
+  }
+  facts_.running_tasks_count = count_tasks(state, instance).running;
 }
 
 // The cluster's instances by their slot in the fleet, and how many tasks of the group each has. Looked
@@ -116,7 +118,7 @@ PlacementPlan PlacementPlan::make(const State& state, const std::string& cluster
         {std::string(kMemberOfUnsatisfied), [known, query = std::move(query)](NodeSlot slot) {
            const Instance* instance = known->instance(slot);
            return instance != nullptr &&
-                  query.matches(InstanceFacts(*known->state, *instance).facts());
+                  query.matches(InstanceFacts(*known->state, *instance, query).facts());
          }});
   }
   for (const PlacementStrategy& strategy : rules.strategies) {

@@ -22,10 +22,11 @@ inline constexpr std::string_view kMemberOfUnsatisfied =
 inline constexpr std::string_view kDistinctUnsatisfied =
     "DistinctInstance placement constraint unsatisfied";
 
-// What an expression can ask of an instance now. The groups are those of its tasks that are to run.
+// What an expression can ask of an instance now. The groups are those of its tasks that are to run; tasks
+// are looked at only for an expression that asks about more than attributes.
 class InstanceFacts {
  public:
-  InstanceFacts(const State& state, const Instance& instance);
+  InstanceFacts(const State& state, const Instance& instance, const Query& asked);
   const QueryFacts& facts() const { return facts_; }
 
  private:

@@ -60,12 +60,13 @@ void ScoreRows::set_cost(Row& row, NodeSlot slot, std::int32_t cost) {
 
 NodeScore ScoreRows::score_of(const Fleet& fleet, const PlacementPolicy& policy,
                               const PlacementQuery& query, NodeSlot slot) {
-  const NodeDigest& digest =
-      digests_.at(fleet, slot, epoch_, [&](const NodeDigest& made, const GpuKind* kinds) {
-        return policy.value(fleet, made, kinds);
-      });
-  if (!digest.may_fit(query.need) || !query.admits_class(digest.node_class)) return {};
-  return policy.score_node(fleet, slot, digest, digests_.kinds(fleet, slot), query.need);
+  DigestTable::Entry& entry = digests_.at(fleet, slot);
+  if (!entry.digest.may_fit(query.need) || !query.admits_class(entry.digest.node_class)) return {};
+  if (entry.value_epoch != epoch_) {
+    entry.digest.value = policy.value(fleet, entry.digest, entry.kinds());
+    entry.value_epoch = epoch_;
+  }
+  return policy.score_node(fleet, slot, entry.digest, entry.kinds(), query.need);
 }
 
 void ScoreRows::score(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
@@ -78,8 +79,17 @@ void ScoreRows::score(Row& row, const Fleet& fleet, const PlacementPolicy& polic
 // All nodes of one block; the block's least cost is found once, at the end.
 void ScoreRows::score_block(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
                             const PlacementQuery& query, std::size_t block) {
-  const std::size_t end = std::min(row.costs.size(), (block + 1) * kBlock);
+  const std::size_t end = std::min(fleet.size(), (block + 1) * kBlock);
+  if (row.costs.size() < end) {
+    row.costs.resize(end, kNoFitCost);
+    row.gpus.resize(end);
+    row.block_least.resize(block + 1, kNoFitCost);
+    row.super_least.resize(block / kBlock + 1, kNoFitCost);
+  } else if (row.fits_known && row.block_least[block] == kNoFitCost) {
+    return;
+  }
   for (std::size_t i = block * kBlock; i < end; ++i) {
+    if (row.fits_known && row.costs[i] == kNoFitCost) continue;
     const NodeScore score = score_of(fleet, policy, query, static_cast<NodeSlot>(i));
     row.costs[i] = score.cost;
     row.gpus[i] = score.gpu;
@@ -91,34 +101,35 @@ void ScoreRows::score_block(Row& row, const Fleet& fleet, const PlacementPolicy&
 void ScoreRows::bring_up_to_date(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
                                  const PlacementQuery& query) {
   const std::size_t nodes = fleet.size();
-  digests_.grow(fleet);
-  if (row.costs.size() < nodes) {
-    // Nodes that have joined stand in the changes.
-    row.costs.resize(nodes, kNoFitCost);
-    row.gpus.resize(nodes);
-    row.block_least.resize((nodes + kBlock - 1) / kBlock, kNoFitCost);
-    row.super_least.resize((row.block_least.size() + kBlock - 1) / kBlock, kNoFitCost);
-  }
+  row.costs.reserve(nodes);
+  row.gpus.reserve(nodes);
   const bool missed = row.position < fleet.changes_begin() ||
-                      fleet.changes_end() - row.position > std::max<std::size_t>(nodes, 64);
-  if (row.epoch != epoch_ || missed) {
+                      fleet.changes_end() - row.position > std::max(nodes, kBlock);
+  const bool grown = row.costs.size() < nodes;  // nodes have joined, or were never reached
+  if (missed || grown) row.fits_known = false;
+  if (missed || row.epoch != epoch_) {
     row.epoch = epoch_;
-    row.position = fleet.changes_end();
     row.sweep_at = 0;
     row.swept = false;
+  } else if (row.swept && grown) {
+    row.sweep_at = row.costs.size() / kBlock;
+    row.swept = false;
   }
+  if (missed) row.position = fleet.changes_end();
   std::size_t left = nodes <= kScoresPerDecision ? 2 * kScoresPerDecision : kScoresOfLargeFleet;
   for (; row.position < fleet.changes_end() && left > 0; ++row.position) {
-    if (!fleet.is_last_change(row.position)) continue;
-    score(row, fleet, policy, query, fleet.change_at(row.position));
+    const NodeSlot slot = fleet.change_at(row.position);
+    if (slot >= row.costs.size() || !fleet.is_last_change(row.position)) continue;
+    score(row, fleet, policy, query, slot);
     --left;
   }
   if (row.swept) return;
-  const std::size_t blocks = row.block_least.size();
+  const std::size_t blocks = (nodes + kBlock - 1) / kBlock;
   for (; row.sweep_at < blocks && left >= kBlock; ++row.sweep_at, left -= kBlock) {
     score_block(row, fleet, policy, query, row.sweep_at);
   }
   row.swept = row.sweep_at >= blocks;
+  if (row.swept) row.fits_known = true;
 }
 
 std::optional<NodeSlot> ScoreRows::least(const Row& row, const Fleet& fleet,
@@ -143,11 +154,11 @@ std::optional<NodeSlot> ScoreRows::least(const Row& row, const Fleet& fleet,
   return found;
 }
 
-PlacementChoice ScoreRows::choice_at(const Row& row, const Fleet& fleet,
-                                     const PlacementQuery& query, NodeSlot slot) {
+PlacementChoice ScoreRows::choice_at(const Fleet& fleet, const PlacementQuery& query, NodeSlot slot,
+                                     std::uint8_t gpu) {
   const TaskGpuNeed& need = query.need.gpu;
   if (need.is_none()) return {slot, {}};
-  return {slot, need.is_whole() ? fleet.lowest_idle(slot, need) : GpuSet::of(row.gpus[slot])};
+  return {slot, need.is_whole() ? fleet.lowest_idle(slot, need) : GpuSet::of(gpu)};
 }
 
 std::optional<PlacementChoice> ScoreRows::choose(const Fleet& fleet, const PlacementPolicy& policy,
@@ -157,20 +168,21 @@ std::optional<PlacementChoice> ScoreRows::choose(const Fleet& fleet, const Place
   if (row.swept && row.position == fleet.changes_end()) {
     const auto slot = least(row, fleet, query);
     if (!slot) return std::nullopt;
-    return choice_at(row, fleet, query, *slot);
+    return choice_at(fleet, query, *slot, row.gpus[*slot]);
   }
   // Not all scores are there: the index finds a fit wherever there is one, and it competes.
   const auto tight = choose_tight(fleet, query);
   if (!tight) return std::nullopt;
-  score(row, fleet, policy, query, tight->slot);
+  const NodeScore rival = score_of(fleet, policy, query, tight->slot);
   for (int renewal = 0; renewal < kRenewals; ++renewal) {
     const auto slot = least(row, fleet, query);
-    if (!slot) break;
+    if (!slot || row.costs[*slot] > rival.cost) break;
     const std::int32_t believed = row.costs[*slot];
     score(row, fleet, policy, query, *slot);
-    if (row.costs[*slot] == believed) return choice_at(row, fleet, query, *slot);
+    if (row.costs[*slot] == believed) return choice_at(fleet, query, *slot, row.gpus[*slot]);
   }
-  return tight;
+  if (rival.cost == kNoFitCost) return tight;
+  return choice_at(fleet, query, tight->slot, rival.gpu);
 }
 
 std::size_t ScoreRows::bytes() const {

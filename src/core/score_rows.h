@@ -39,13 +39,15 @@ class ScoreRows {
   // What a score depends on: host memory and constraints are looked at for each choice.
   using Key = std::tuple<std::int64_t, std::int64_t, int, int, std::string>;
   struct Row {
-    std::vector<std::int32_t> costs;
+    std::vector<std::int32_t> costs;  // of the nodes that have been reached so far
     std::vector<std::uint8_t> gpus;
     std::vector<std::int32_t> block_least;
     std::vector<std::int32_t> super_least;
     std::uint64_t position = 0;  // in the fleet's changes
     std::size_t sweep_at = 0;    // blocks from here on are still to be scored
     bool swept = false;
+    // Where a cost is kNoFitCost, the node does not fit: a training changes nothing about that.
+    bool fits_known = false;
     std::uint64_t epoch = 0;
     std::uint64_t last_used = 0;
   };
@@ -62,8 +64,8 @@ class ScoreRows {
   static void set_cost(Row& row, NodeSlot slot, std::int32_t cost);
   static std::optional<NodeSlot> least(const Row& row, const Fleet& fleet,
                                        const PlacementQuery& query);
-  static PlacementChoice choice_at(const Row& row, const Fleet& fleet, const PlacementQuery& query,
-                                   NodeSlot slot);
+  static PlacementChoice choice_at(const Fleet& fleet, const PlacementQuery& query, NodeSlot slot,
+                                   std::uint8_t gpu);
 
   std::map<Key, std::unique_ptr<Row>> rows_;
   DigestTable digests_;

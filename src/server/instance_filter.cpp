@@ -19,7 +19,7 @@ base::Result<InstanceFilter> make_instance_filter(std::string_view expression) {
   }
   return InstanceFilter(
       [query = std::move(*query)](const core::State& state, const core::Instance& instance) {
-        return query.matches(core::InstanceFacts(state, instance).facts());
+        return query.matches(core::InstanceFacts(state, instance, query).facts());
       });
 }
 

@@ -11,9 +11,11 @@ namespace {
 
 Room random_room(base::Prng& prng) {
   // Mostly full nodes, so that whole leaves and branches are stepped over.
-  if (prng.next() % 50 != 0) return {static_cast<std::uint16_t>(prng.next() % 3), 2};
-  return {static_cast<std::uint16_t>(prng.next() % 100),
-          static_cast<std::uint16_t>(prng.next() % 100)};
+  const auto up_to = [&](std::uint64_t most, std::int64_t unit) {
+    return static_cast<std::int64_t>(prng.next() % (most + 1)) * unit;
+  };
+  if (prng.next() % 50 != 0) return room_of(up_to(2, kRoomCpuUnits), up_to(9, kRoomMemoryMib));
+  return room_of(up_to(100, kRoomCpuUnits), up_to(200, kRoomMemoryMib));
 }
 
 TEST(OrderedKeysTest, AgreesWithAStandardMap) {
