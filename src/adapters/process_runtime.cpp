@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
 #include "adapters/names_in_folder.h"
 #include "adapters/process_lock.h"
@@ -45,6 +46,9 @@ using SteadyClock = std::chrono::steady_clock;
 
 // From SIGKILL to the end; longer means that the kernel does not let it go (a hanging driver).
 constexpr seconds kKillLimit{30};
+// From a shim's last word to its end.
+constexpr seconds kLeaveLimit{5};
+constexpr milliseconds kLeavePoll{2};
 constexpr int kKilled = 128 + SIGKILL;
 constexpr int kMachineWentDown = 255;
 // Folders that are being made and removed; no id looks like them.
@@ -77,6 +81,18 @@ bool wait_for_shim(int process, milliseconds limit) {
     if (ready > 0) return true;
     if (ready == 0 && left <= 0) return false;
     if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
+// The lock, also of a container whose shim has just left word of its end and is about to let go of it.
+Result<UniqueFd> take_lock_of_ended(const std::string& folder) {
+  const auto deadline = SteadyClock::now() + kLeaveLimit;
+  while (true) {
+    Result<UniqueFd> lock = take_process_lock(folder);
+    const bool leaving =
+        !lock && lock.error().code == ErrorCode::kConflict && read_process_exit(folder);
+    if (!leaving || SteadyClock::now() >= deadline) return lock;
+    std::this_thread::sleep_for(kLeavePoll);
   }
 }
 
@@ -248,7 +264,7 @@ Status ProcessRuntime::start(const std::string& id) {
   const Result<Config> known = config(id);
   if (!known) return fail(known.error());
   const std::string folder = folder_of(id);
-  const Result<UniqueFd> lock = take_process_lock(folder);
+  const Result<UniqueFd> lock = take_lock_of_ended(folder);
   if (!lock && lock.error().code == ErrorCode::kConflict) {
     if (read_process_state(folder)) return {};
     return fail(ErrorCode::kTimeout, fmt::format("container {}: is being started", id));
@@ -295,7 +311,7 @@ Status ProcessRuntime::stop(const std::string& id, std::int64_t timeout_s) {
 Status ProcessRuntime::remove(const std::string& id) {
   const std::string folder = folder_of(id);
   if (!is_process_id(id)) return {};
-  const Result<UniqueFd> lock = take_process_lock(folder);
+  const Result<UniqueFd> lock = take_lock_of_ended(folder);
   if (!lock && lock.error().code == ErrorCode::kNotFound) return {};
   if (!lock && lock.error().code == ErrorCode::kConflict) {
     return fail(ErrorCode::kConflict, fmt::format("container {} is running", id));

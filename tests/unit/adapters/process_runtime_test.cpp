@@ -282,6 +282,17 @@ TEST_F(ProcessRuntimeTest, AStoppedOneIsStartedAgain) {
   EXPECT_EQ(ended(id).exit_code, 143);
 }
 
+TEST_F(ProcessRuntimeTest, WhatHasEndedCanBeStartedAndRemovedAtOnce) {
+  // Between the shim's last word and its end its lock is still held.
+  for (int i = 0; i < 20; ++i) {
+    const std::string id = run(shell("exit 4"));
+    ended(id);
+    ASSERT_TRUE(runtime_->start(id));
+    EXPECT_EQ(ended(id).exit_code, 4);
+    ASSERT_TRUE(runtime_->remove(id));
+  }
+}
+
 TEST_F(ProcessRuntimeTest, AKilledShimTakesItsProcessesWithIt) {
   const std::string id =
       run(shell("setsid sh -c 'echo far $$; exec sleep 1000' & while :; do sleep 0.05; done"));
