@@ -156,7 +156,10 @@ void expect_all_idle(const State& state) {
     EXPECT_EQ(instance.used_cpu_units, 0);
     EXPECT_EQ(instance.used_memory_mib, 0);
     EXPECT_TRUE(instance.task_ids.empty());
-    EXPECT_EQ(static_cast<std::size_t>(instance.gpus.idle_count()), instance.gpus.size());
+    // Also those that are out of service: they were lost while they held something.
+    for (std::size_t gpu = 0; gpu < instance.gpus.size(); ++gpu) {
+      EXPECT_EQ(instance.gpus.mode(gpu), SharingMode::kIdle);
+    }
     for (std::size_t gpu = 0; gpu < instance.gpus.size(); ++gpu) {
       EXPECT_EQ(instance.gpus.remaining_mib(gpu), instance.gpus.total_mib(gpu));
       EXPECT_EQ(instance.gpus.container_count(gpu), 0);
