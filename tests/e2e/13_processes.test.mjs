@@ -97,7 +97,7 @@ test('a process without a GPU sees none, and has its ports and its environment',
   await waitForLog(cotenant, id, /GREETING=hello you/);
   await waitForLog(cotenant, id, /CUDA_VISIBLE_DEVICES=-1/);
   assert.match(cotenant.cli(['logs', arn]).stdout, /^GREETING=hello you$/m);
-  const beside = cotenant.cli(['exec', arn, 'sh', '-c', 'echo "$GREETING"; exit 4'], {mayFail: true});
+  const beside = cotenant.cli(['exec', arn, 'main', '--', 'sh', '-c', 'echo "$GREETING"; exit 4'], {mayFail: true});
   assert.equal(beside.stdout, 'hello you\n');
   assert.equal(beside.status, 4);
   assert.doesNotMatch(logOf(cotenant, id), /GPUSIM_DIR|AWS_|CUDA_MPS/);
