@@ -25,7 +25,7 @@ test('logs: all, the last lines, with times, since, of one of several containers
   const last = cotenant.cli(['logs', '--tail', '2', arn, 'main']);
   assert.equal((last.stdout + last.stderr).split('\n').length, 3);
   assert.match(cotenant.cli(['logs', '--timestamps', arn, 'side']).stdout,
-               /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z from the side\n$/);
+               /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z from the side\n$/);
   assert.equal(cotenant.cli(['logs', '--since', '1h', arn, 'side']).stdout, 'from the side\n');
   assert.equal(cotenant.cli(['logs', '--since', '2999-01-01T00:00:00Z', arn, 'side']).stdout, '');
 
