@@ -224,12 +224,18 @@ Status DockerRuntime::import_image(const std::string& image, const std::string& 
   const std::size_t colon = image.rfind(':');
   if (colon == std::string::npos) return fail(ErrorCode::kClient, doing + ": it must have a tag");
   const std::string entry_point = "ENTRYPOINT " + Json::array().push(program).dump();
-  const Result<ports::HttpResponse> response =
-      engine_->send({doing, "POST",
-                     fmt::format("/images/create?fromSrc=-&repo={}&tag={}&changes={}",
-                                 percent_encode(image.substr(0, colon)), image.substr(colon + 1),
-                                 percent_encode(entry_point)),
-                     kCreateTimeout, tar});
+  const Result<DockerVersion> spoken = engine_->version();
+  if (!spoken) return fail(spoken.error());
+  // Podman 4.3 goes by `repo` alone, and would call the image "latest".
+  const std::string name =
+      spoken->name == kPodmanName
+          ? "repo=" + percent_encode(image)
+          : fmt::format("repo={}&tag={}", percent_encode(image.substr(0, colon)),
+                        image.substr(colon + 1));
+  const Result<ports::HttpResponse> response = engine_->send(
+      {doing, "POST",
+       fmt::format("/images/create?fromSrc=-&{}&changes={}", name, percent_encode(entry_point)),
+       kCreateTimeout, tar});
   if (!response) return fail(response.error());
   if (response->status != 200) return fail(docker_error(doing, *response));
   // A failure after the start of the answer comes as its last line.

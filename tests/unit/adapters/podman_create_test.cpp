@@ -180,6 +180,14 @@ TEST_F(PodmanRuntimeTest, ByItsOwnCallOnlyWhereACdiNameIsInvolved) {
   EXPECT_EQ(nameless.error().code, ErrorCode::kClient);
 }
 
+TEST_F(PodmanRuntimeTest, AnImportedImageKeepsItsTag) {
+  const std::string call =
+      "POST /v1.41/images/create?fromSrc=-&repo=cotenant%2Fpause%3A1&changes=ENTRYPOINT%20%5B%22%2Fp%22%5D";
+  client_->on(call, 200, R"({"status":"sha256:1"})");
+  EXPECT_TRUE(runtime_.import_image("cotenant/pause:1", "tar", "/p"));
+  EXPECT_EQ(client_->count(call), 1U);
+}
+
 TEST_F(PodmanRuntimeTest, ItsCdiFoldersAreKnownAndItsRuntimesDoNotCount) {
   client_
       ->on("GET /v1.41/info", 200,
