@@ -229,12 +229,8 @@ base::Result<Decoded<core::RegisterTaskDefinition>> decode_register_task_definit
   if (!tags) return fail(tags.error());
   definition.tags = std::move(*tags);
 
+  // Its size was bounded as it came (api_bounds.cpp); the defaults that are shown beside do not count.
   definition.document = document_text(body);
-  if (definition.document.size() > base::limits::kTaskDefinitionBytes) {
-    return invalid("containerDefinitions",
-                   fmt::format("the task definition is {} bytes of JSON; at most {} are taken",
-                               definition.document.size(), base::limits::kTaskDefinitionBytes));
-  }
   definition.warnings = decoded.warnings;
   return decoded;
 }

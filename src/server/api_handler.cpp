@@ -92,6 +92,15 @@ base::Result<Target> find_target(std::string_view header) {
                           header_text(header.substr(0, 128)), kEcsPrefix));
 }
 
+bool is_health(const ports::HttpRequest& request) {
+  return request.method == "GET" && request.target == "/healthz";
+}
+
+ports::HttpResponse unhealthy(const base::Error& why) {
+  return json_response(
+      503, codec::Json::object({{"status", "unhealthy"}, {"message", why.message}}).dump());
+}
+
 }  // namespace
 
 ApiHandler::ApiHandler(CoreLoop& loop, AgentHub& hub, Metrics& metrics, base::ArnFormat arns,
@@ -112,12 +121,13 @@ ApiHandler::ApiHandler(CoreLoop& loop, AgentHub& hub, Metrics& metrics, base::Ar
       workers_(kWorkers, base::limits::kQueuedRequests) {}
 
 void ApiHandler::handle(ports::HttpRequest request, ports::HttpResponder respond) {
+  const bool asks_health = is_health(request);
   const bool queued =
       workers_.post([this, request = std::move(request), respond] { respond(answer(request)); });
-  if (!queued) {
-    respond(
-        error_response({ErrorCode::kThrottling, "too many requests are waiting; try again later"}));
-  }
+  if (queued) return;
+  const base::Error error{ErrorCode::kThrottling, "too many requests are waiting; try again later"};
+  // Whoever asks for health goes by the status.
+  respond(asks_health ? unhealthy(error) : error_response(error));
 }
 
 void ApiHandler::upgrade(ports::HttpRequest request, ports::HttpUpgradeResponder respond) {
@@ -160,7 +170,7 @@ ports::HttpUpgrade ApiHandler::answer_upgrade(const ports::HttpRequest& request)
 
 ports::HttpResponse ApiHandler::answer(const ports::HttpRequest& request) {
   if (auto status = guard_.check_call(request); !status) return error_response(status.error());
-  if (request.method == "GET" && request.target == "/healthz") return health();
+  if (is_health(request)) return health();
   if (request.method == "GET" && request.target == "/metrics") {
     // Behind what was answered before; a loop that is too busy to read is no reason to show nothing.
     [[maybe_unused]] const auto read = loop_.read<bool>([](const core::State&) { return true; });
@@ -184,8 +194,7 @@ ports::HttpResponse ApiHandler::health() {
   auto alive = loop_.read<bool>([](const core::State&) { return true; });
   const auto trouble = alive ? loop_.trouble() : alive.error();
   if (!trouble) return json_response(200, R"({"status":"ok"})");
-  return json_response(
-      503, codec::Json::object({{"status", "unhealthy"}, {"message", trouble->message}}).dump());
+  return unhealthy(*trouble);
 }
 
 ports::HttpResponse ApiHandler::call(const ports::HttpRequest& request) {

@@ -132,8 +132,8 @@ TEST_F(BadInputTest, BodiesThatAreTooLarge) {
   const auto sized = [&](std::size_t bytes) {
     return head + times(bytes - head.size() - tail.size(), "x") + tail;
   };
-  const auto most = request("POST", "/", "RegisterTaskDefinition",
-                            sized(base::limits::kTaskDefinitionBytes - 512));
+  const auto most =
+      request("POST", "/", "RegisterTaskDefinition", sized(base::limits::kTaskDefinitionBytes));
   ASSERT_TRUE(most) << most.error().message;
   EXPECT_EQ(most->status, 200) << most->body;
   expect_refused("RegisterTaskDefinition", sized(base::limits::kTaskDefinitionBytes + 1), "65536");

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <string>
@@ -50,6 +51,46 @@ TEST(ApiHandlerTest, AgentsConnectAtTheirPathFromLoopback) {
     });
     EXPECT_EQ(status.get_future().get(), row.status) << row.name;
   }
+}
+
+TEST(ApiHandlerTest, HealthSaysWhenTooManyRequestsWait) {
+  fakes::MemoryStore store;
+  const fakes::SettableClock clock{kStart};
+  auto engine = CoreEngine::load(store, clock, 1);
+  ASSERT_TRUE(engine);
+  CoreLoop loop(std::move(*engine), nullptr);
+  AgentHub hub(loop);
+  loop.set_effect_sink(&hub);
+  Metrics metrics;
+  std::promise<void> release;
+  const std::shared_future<void> released = release.get_future().share();
+  ASSERT_TRUE(loop.post(core::Expire{}, [released](const base::Result<core::Reply>&,
+                                                   const core::State&) { released.wait(); }));
+  ports::HttpRequest request;
+  request.target = "/healthz";
+  request.headers = {{"Host", "127.0.0.1:8484"}};
+  constexpr int kFarTooMany = 100'000;
+  std::atomic<int> healthy{0};
+  std::atomic<int> unhealthy{0};
+  std::string words;
+  int sent = 0;
+  {
+    ApiHandler handler(loop, hub, metrics, base::ArnFormat("us-east-1", "000000000000"));
+    // All workers wait for the loop; then the queue fills.
+    while (unhealthy == 0 && sent < kFarTooMany) {
+      ++sent;
+      handler.handle(request, [&](const ports::HttpResponse& answer) {
+        if (answer.status == 200) ++healthy;
+        if (answer.status != 503) return;
+        words = answer.body;
+        ++unhealthy;
+      });
+    }
+    release.set_value();
+  }
+  EXPECT_EQ(unhealthy, 1);
+  EXPECT_NE(words.find("too many requests are waiting"), std::string::npos) << words;
+  EXPECT_EQ(healthy, sent - 1) << "those that waited are answered";
 }
 
 }  // namespace
