@@ -273,9 +273,11 @@ void add_simulate_verb(CLI::App& app, SimulateOptions& options, Verb& chosen) {
       verb->add_option("--churn", options.churn, "let tasks leave, at this offered load")
           ->check(CLI::Range(0.01, 10.0));
   CLI::Option* gpu_mib =
-      verb->add_option("--gpu-mib", options.gpu_mib, "MiB of every GPU, instead of per-mille");
+      verb->add_option("--gpu-mib", options.gpu_mib, "MiB of every GPU, instead of per-mille")
+          ->check(CLI::Range(std::int64_t{1}, base::limits::kGpuMemoryMibMax));
   verb->add_option("--mib", options.mib,
                    "GPUs have their model's size; a share is its part of this many MiB")
+      ->check(CLI::Range(std::int64_t{1}, base::limits::kGpuMemoryMibMax))
       ->excludes(gpu_mib);
   verb->add_option("--output", options.output, "csv or json")
       ->check(CLI::IsMember({"csv", "json"}))

@@ -77,9 +77,16 @@ base::Status CsvTable::add_line(std::string_view line, std::size_t number, std::
     return refuse(fmt::format("has {} fields, the header has {}", fields.size(), width_));
   }
   for (const std::optional<std::size_t>& position : positions_) {
-    cells_.emplace_back(position ? fields[*position] : std::string_view());
+    if (position) text_ += fields[*position];
+    ends_.push_back(static_cast<std::uint32_t>(text_.size()));
   }
-  lines_.push_back(number);
+  if (text_.size() > kCsvTextBytes) {
+    return refuse(
+        fmt::format("so far there are more than {} bytes of text in the columns that "
+                    "count, the most that are taken",
+                    kCsvTextBytes));
+  }
+  lines_.push_back(static_cast<std::uint32_t>(number));
   return {};
 }
 
@@ -103,7 +110,7 @@ base::Result<CsvTable> CsvTable::read(const std::string& path,
 
 base::Result<std::int64_t> CsvTable::number(std::size_t row, std::size_t column, std::int64_t least,
                                             std::int64_t most) const {
-  const std::string& cell = text(row, column);
+  const std::string_view cell = text(row, column);
   std::int64_t value = 0;
   const auto [end, code] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (code != std::errc() || end != cell.data() + cell.size() || value < least || value > most) {

@@ -1,5 +1,6 @@
-// A CSV file with a header line, plain or xz-compressed (by its name's end, .xz). Values have no quotes
-// and no commas inside. Only named columns are kept.
+// A CSV file with a header line, plain or xz-compressed (by its name's end, .xz), or a stream that can be
+// read once. Values have no quotes and no commas inside. Only named columns are kept, one behind the other:
+// a table takes the bytes of its text and 4 a cell, and no more than kCsvTextBytes and `most_rows` say.
 //
 // Errors (kInvalidParameter) name the file, the line and the column, and say what would be right.
 #pragma once
@@ -15,6 +16,8 @@
 
 namespace cotenant::replay {
 
+inline constexpr std::size_t kCsvTextBytes = std::size_t{256} << 20;
+
 struct CsvColumn {
   std::string_view name;
   bool required = true;
@@ -28,8 +31,10 @@ class CsvTable {
 
   std::size_t rows() const { return lines_.size(); }
   // "" for a column that the file does not have.
-  const std::string& text(std::size_t row, std::size_t column) const {
-    return cells_[row * columns_.size() + column];
+  std::string_view text(std::size_t row, std::size_t column) const {
+    const std::size_t cell = row * columns_.size() + column;
+    const std::size_t begin = cell == 0 ? 0 : ends_[cell - 1];
+    return std::string_view(text_).substr(begin, ends_[cell] - begin);
   }
   // A whole number between the bounds.
   base::Result<std::int64_t> number(std::size_t row, std::size_t column, std::int64_t least,
@@ -46,8 +51,9 @@ class CsvTable {
   std::vector<std::optional<std::size_t>> positions_;  // of each column in a line
   std::size_t width_ = 0;                              // fields of the header
   bool has_header_ = false;
-  std::vector<std::string> cells_;
-  std::vector<std::size_t> lines_;  // their numbers in the file
+  std::string text_;                  // of all cells
+  std::vector<std::uint32_t> ends_;   // of each cell in it
+  std::vector<std::uint32_t> lines_;  // their numbers in the file
 };
 
 }  // namespace cotenant::replay

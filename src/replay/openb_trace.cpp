@@ -25,8 +25,8 @@ enum NodeColumn { kNodeName, kNodeCpu, kNodeMemory, kNodeGpus, kNodeModel };
 enum PodColumn { kPodName, kPodCpu, kPodMemory, kPodGpus, kPodMilli, kPodModels };
 
 base::Status check_name(const CsvTable& table, std::size_t row, std::size_t column,
-                        std::set<std::string>& names) {
-  const std::string& name = table.text(row, column);
+                        std::set<std::string_view>& names) {
+  const std::string_view name = table.text(row, column);
   if (name.empty()) return fail(table.error(row, column, "must not be empty"));
   if (!names.insert(name).second) {
     return fail(table.error(row, column, "the name stands there twice"));
@@ -39,7 +39,7 @@ base::Result<std::vector<TraceNode>> read_nodes(const std::string& path) {
       path, {{"sn"}, {"cpu_milli"}, {"memory_mib"}, {"gpu"}, {"model"}}, kTraceNodesMax);
   if (!table) return fail(table.error());
   std::vector<TraceNode> nodes;
-  std::set<std::string> names;
+  std::set<std::string_view> names;
   for (std::size_t row = 0; row < table->rows(); ++row) {
     if (auto status = check_name(*table, row, kNodeName, names); !status) {
       return fail(status.error());
@@ -51,9 +51,10 @@ base::Result<std::vector<TraceNode>> read_nodes(const std::string& path) {
     const auto gpus =
         table->number(row, kNodeGpus, 0, static_cast<std::int64_t>(base::limits::kGpusPerInstance));
     if (!gpus) return fail(gpus.error());
-    const std::string& model = table->text(row, kNodeModel);
+    const std::string_view model = table->text(row, kNodeModel);
     if (*gpus > 0 && model.empty()) return fail(table->error(row, kNodeModel, "must not be empty"));
-    nodes.push_back({table->text(row, kNodeName), *cpu, *memory, static_cast<int>(*gpus), model});
+    nodes.push_back({std::string(table->text(row, kNodeName)), *cpu, *memory,
+                     static_cast<int>(*gpus), std::string(model)});
   }
   return nodes;
 }
@@ -61,10 +62,10 @@ base::Result<std::vector<TraceNode>> read_nodes(const std::string& path) {
 // A pod that no node's model may serve is a mistake in the files, not a workload.
 base::Status check_models(const CsvTable& table, std::size_t row,
                           const std::set<std::string>& known) {
-  const std::string& models = table.text(row, kPodModels);
+  const std::string_view models = table.text(row, kPodModels);
   for (std::size_t from = 0; from <= models.size();) {
     const std::size_t bar = std::min(models.find('|', from), models.size());
-    if (known.count(models.substr(from, bar - from)) > 0) return {};
+    if (known.count(std::string(models.substr(from, bar - from))) > 0) return {};
     from = bar + 1;
   }
   std::string names;
@@ -80,7 +81,7 @@ base::Result<std::vector<TracePod>> read_pods(const std::string& path,
       kTracePodsMax);
   if (!table) return fail(table.error());
   std::vector<TracePod> pods;
-  std::set<std::string> names;
+  std::set<std::string_view> names;
   for (std::size_t row = 0; row < table->rows(); ++row) {
     if (auto status = check_name(*table, row, kPodName, names); !status)
       return fail(status.error());
@@ -91,7 +92,8 @@ base::Result<std::vector<TracePod>> read_pods(const std::string& path,
     const auto gpus =
         table->number(row, kPodGpus, 0, static_cast<std::int64_t>(base::limits::kGpusPerInstance));
     if (!gpus) return fail(gpus.error());
-    TracePod pod{table->text(row, kPodName), *cpu, *memory, static_cast<int>(*gpus), 0, ""};
+    TracePod pod{
+        std::string(table->text(row, kPodName)), *cpu, *memory, static_cast<int>(*gpus), 0, ""};
     if (pod.gpus > 0) {
       const auto milli = table->number(row, kPodMilli, pod.gpus == 1 ? 1 : 1000, 1000);
       if (!milli) return fail(milli.error());

@@ -62,17 +62,24 @@ TEST(ReplayTest, FillUpAgreesToTheLastDigit) {
 TEST(ReplayTest, ChurnAgreesToTheLastDigit) {
   struct Row {
     const char* workload;
+    const char* policy;
     double rho;
     int blocked;
     const char* blocked_gpu;
     const char* unallocated;
   };
-  for (const Row& row : {Row{"default", 0.95, 9, "0.3867", "9.2999"},
-                         Row{"multigpu50", 1.10, 532, "13.1654", "4.6969"},
-                         Row{"gpuspec33", 1.10, 1786, "11.5445", "6.2216"}}) {
-    SCOPED_TRACE(row.workload);
+  for (const Row& row : {Row{"default", "Balanced", 0.95, 9, "0.3867", "9.2999"},
+                         Row{"multigpu50", "Balanced", 1.10, 532, "13.1654", "4.6969"},
+                         Row{"gpuspec33", "Balanced", 1.10, 1786, "11.5445", "6.2216"},
+                         Row{"default", "FGD", 0.95, 7, "0.3008", "9.1623"},
+                         Row{"default", "TightGpu", 0.95, 4, "0.1719", "9.1060"},
+                         Row{"default", "TCB", 0.95, 14, "0.6016", "9.5365"},
+                         Row{"multigpu50", "FGD", 1.10, 517, "12.8151", "4.8370"},
+                         Row{"multigpu50", "TightGpu", 1.10, 608, "15.2444", "7.5650"},
+                         Row{"gpuspec33", "TCB", 0.95, 2700, "14.6971", "22.2122"}}) {
+    SCOPED_TRACE(fmt::format("{} {} {}", row.workload, row.policy, row.rho));
     const ChurnResult result =
-        replay_of(row.workload).churn(*find_replay_policy("balanced"), 42, row.rho);
+        replay_of(row.workload).churn(*find_replay_policy(row.policy), 42, row.rho);
     EXPECT_EQ(result.blocked_requests, row.blocked);
     EXPECT_EQ(fmt::format("{:.4f}", result.blocked_gpu), row.blocked_gpu);
     EXPECT_EQ(fmt::format("{:.4f}", result.unallocated), row.unallocated);

@@ -1,10 +1,16 @@
 // Traces that are no traces: the message names the file, the line, the column and what would be right.
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <thread>
 
 #include "replay/openb_trace.h"
 #include "replay/picture.h"
@@ -28,6 +34,7 @@ class TraceFiles {
     }
     rmdir(folder_.c_str());
   }
+  std::string path(const std::string& name) const { return folder_ + name; }
   std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ + name) << text;
     return folder_ + name;
@@ -93,6 +100,55 @@ TEST(TraceInputTest, FilesThatAreNoneAreToldSo) {
       read_trace(files.write("/nodes.csv", kNodes), files.write("/pods.csv.xz", kPods));
   ASSERT_FALSE(no_xz.has_value());
   EXPECT_NE(no_xz.error().message.find("is no whole xz file"), std::string::npos);
+}
+
+// VmHWM, the most memory that this process has held.
+std::int64_t peak_kib() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    std::int64_t kib = 0;
+    if (word == "VmHWM:" && status >> kib) return kib;
+  }
+  return 0;
+}
+
+// Ten million lines through a pipe: refused at the row that is one too many, with bounded memory, and
+// the writer is not waited for.
+TEST(TraceInputTest, AStreamOfTenMillionLinesIsRefused) {
+  const TraceFiles files;
+  const std::string pipe = files.path("/pods.csv");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::size_t written = 0;
+  std::thread writer([&] {
+    const int out = open(pipe.c_str(), O_WRONLY);
+    std::string block = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\n";
+    for (std::size_t line = 0; line < 10'000'000;) {
+      for (int i = 0; i < 1000; ++i) block += fmt::format("p{},100,100,1,500\n", line++);
+      std::string_view left = block;
+      while (!left.empty()) {
+        const ssize_t bytes = write(out, left.data(), left.size());
+        if (bytes <= 0) {
+          close(out);
+          return;
+        }
+        left.remove_prefix(static_cast<std::size_t>(bytes));
+      }
+      written = line;
+      block.clear();
+    }
+    close(out);
+  });
+  const std::int64_t before_kib = peak_kib();
+  const auto trace = read_trace(files.write("/nodes.csv", kNodes), pipe);
+  writer.join();
+  ASSERT_FALSE(trace.has_value());
+  EXPECT_NE(trace.error().message.find("line 2000002: there are more than 2000000 rows"),
+            std::string::npos)
+      << trace.error().message;
+  EXPECT_LT(written, 3'000'000U) << "the rest is not read";
+  EXPECT_LT(peak_kib() - before_kib, 400 * 1024);
 }
 
 TEST(TraceInputTest, SizesMustBeKnownAndInRange) {

@@ -57,6 +57,8 @@ TEST(AppTest, WrongCommandLines) {
     std::string want;
   } rows[] = {
       {{}, "subcommand"},
+      {{"simulate", "--nodes", "n", "--pods", "p", "--gpu-mib", "0"}, "--gpu-mib"},
+      {{"simulate", "--nodes", "n", "--pods", "p", "--mib", "0"}, "--mib"},
       {{"run"}, "what"},
       {{"run", "f", "--count", "0"}, "--count"},
       {{"run", "f", "--count", "11"}, "--count"},
