@@ -29,18 +29,6 @@ constexpr std::int64_t kInt64Max = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
 constexpr std::int64_t kIntMin = std::numeric_limits<int>::min();
 
-// Engines' texts reach us as they are; a frame must be valid UTF-8 or its receiver refuses it
-// whole.
-std::string valid_utf8(std::string_view text) {
-  std::string valid;
-  while (!text.empty()) {
-    const std::size_t bytes = utf8_sequence_bytes(text);
-    valid += bytes == 0 ? std::string_view("?") : text.substr(0, bytes);
-    text.remove_prefix(bytes == 0 ? 1 : bytes);
-  }
-  return valid;
-}
-
 Json observations_json(const std::vector<core::TaskObservation>& tasks) {
   Json array = Json::array();
   for (const core::TaskObservation& task : tasks) {

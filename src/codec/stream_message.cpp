@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "codec/json_members.h"
 #include "codec/json_reader.h"
+#include "codec/utf8.h"
 
 namespace cotenant::codec {
 
@@ -80,7 +81,7 @@ Result<StreamFrame> decode_stream_frame(std::string_view text) {
 
 std::string encode_stream_end(const StreamEnd& end) {
   Json json = Json::object();
-  set_text(json, "error", end.error);
+  set_text(json, "error", valid_utf8(end.error));
   if (end.exit_code) json.set("exitCode", *end.exit_code);
   return json.dump();
 }

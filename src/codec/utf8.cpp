@@ -46,4 +46,14 @@ std::string shortened(std::string_view text, std::size_t max_bytes) {
   return std::string(text.substr(0, end)) + "...";
 }
 
+std::string valid_utf8(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const std::size_t bytes = utf8_sequence_bytes(text);
+    valid += bytes == 0 ? std::string_view("?") : text.substr(0, bytes);
+    text.remove_prefix(bytes == 0 ? 1 : bytes);
+  }
+  return valid;
+}
+
 }  // namespace cotenant::codec

@@ -11,6 +11,10 @@ namespace cotenant::codec {
 // valid UTF-8 (overlong forms, surrogates and code points above U+10FFFF are not).
 std::size_t utf8_sequence_bytes(std::string_view text);
 
+// With '?' for each byte that is none: engines' texts reach us as they are, and a frame must be valid
+// UTF-8 or its receiver refuses it whole.
+std::string valid_utf8(std::string_view text);
+
 // How many characters (code points) `text` has. A byte that is not valid UTF-8 counts as one.
 std::size_t utf8_characters(std::string_view text);
 

@@ -70,6 +70,8 @@ TEST(StreamMessageTest, FramesNameTheirChannel) {
   EXPECT_EQ(end.exit_code, 137);
   EXPECT_EQ(decode_stream_end(encode_stream_end({})).exit_code, std::nullopt);
   EXPECT_NE(decode_stream_end("garbage").error, "");
+  // The engine's words may be of any bytes.
+  EXPECT_EQ(decode_stream_end(encode_stream_end({"no \xff such", 1})).error, "no ? such");
 }
 
 }  // namespace
