@@ -66,7 +66,9 @@ inline Mix trace_mix() {
 
 class Cluster {
  public:
-  Cluster(int nodes, const Mix& mix, std::int64_t cpu_milli, std::int64_t memory_mib) : mix_(&mix) {
+  // Nodes are in `zones` zones in turn: sets of attributes that expressions tell apart.
+  Cluster(int nodes, const Mix& mix, std::int64_t cpu_milli, std::int64_t memory_mib, int zones = 1)
+      : mix_(&mix) {
     core::NodeImage image;
     image.cpu_total = image.cpu_free = cpu_milli;
     image.memory_total_mib = image.memory_free_mib = memory_mib;
@@ -75,7 +77,10 @@ class Cluster {
     gpu.total_mib = gpu.left_mib = kGpuMib;
     gpu.client_slots = 48;
     image.gpus.assign(kGpus, gpu);
-    for (int i = 0; i < nodes; ++i) fleet.add(image);
+    for (int i = 0; i < nodes; ++i) {
+      image.attributes = std::to_string(i % zones);
+      fleet.add(image);
+    }
     const double target = kFull * nodes * kGpus * kGpuMib;
     for (int failures = 0; static_cast<double>(used_mib_) < target && failures < 1000;) {
       const std::size_t pod = draw();

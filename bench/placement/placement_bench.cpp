@@ -111,7 +111,8 @@ class Zones {
   Zones() {
     for (const char* zone : {"a", "b", "c", "d"}) attributes_.push_back({{"zone", zone}});
   }
-  static std::size_t of(NodeSlot slot) { return slot % 4; }
+  static constexpr int kCount = 4;
+  static std::size_t of(NodeSlot slot) { return slot % kCount; }
   core::QueryFacts facts(NodeSlot slot) const {
     core::QueryFacts facts;
     facts.attributes = &attributes_[of(slot)];
@@ -146,21 +147,27 @@ double measure_tight(int nodes, const bench::Mix& mix) {
                                              *core::Query::parse("attribute:zone in [c, d]")};
   int pair = 0;
   const core::PlacementConstraint member_of{
-      "memberOf", [&](NodeSlot slot) { return in_zones[pair % 2].matches(zones.facts(slot)); }};
+      "memberOf",
+      [&](NodeSlot slot) {
+        return in_zones[static_cast<std::size_t>(pair % 2)].matches(zones.facts(slot));
+      },
+      true};
   const core::PlacementConstraint distinct{
       "distinct", [&](NodeSlot slot) { return slot % 3 != static_cast<unsigned>(pair % 3); }};
   const auto ports = [&](NodeSlot slot, bool) {
     return slot / 4 % 2 == static_cast<unsigned>(pair % 2);
   };
+  Cluster zoned(nodes, mix, mix.node_cpu_milli, mix.node_memory_mib, Zones::kCount);
   const auto time_with = [&](const char* what, const PlacementQuery& more) {
     PlacementQuery with = more;
-    row(nodes, what, time_places(cluster, 11, kBatch, [&](const PlacementQuery& query) {
+    row(nodes, what, time_places(zoned, 11, kBatch, [&](const PlacementQuery& query) {
           with.need = query.need;
           ++pair;
-          return core::choose_tight(fleet, with);
+          return core::choose_tight(zoned.fleet, with);
         }));
   };
   PlacementQuery more;
+  time_with("tight, nodes of four zones", more);
   more.constraints = {member_of};
   time_with("+ memberOf attribute:zone in [a, b], [c, d]", more);
   more.constraints = {distinct};

@@ -39,8 +39,28 @@ ClassId Fleet::class_of(const std::string& model, std::int64_t gpu_mib) {
   }
   if (classes_.size() == kNodeClasses) return static_cast<ClassId>(kNodeClasses - 1);
   classes_.push_back({model, gpu_mib});
-  index_.classes.emplace_back();
   return static_cast<ClassId>(classes_.size() - 1);
+}
+
+std::uint16_t Fleet::partition_of(ClassId node_class, const std::string& attributes) {
+  std::vector<IndexPartition>& partitions = index_.partitions;
+  const auto find = [&](bool same_attributes) {
+    return std::find_if(partitions.begin(), partitions.end(), [&](const IndexPartition& each) {
+      return each.node_class == node_class && each.same_attributes == same_attributes &&
+             (!same_attributes || each.attributes == attributes);
+    });
+  };
+  auto found = find(true);
+  const bool full = partitions.size() >= kIndexPartitions;
+  if (found == partitions.end() && full) found = find(false);
+  if (found == partitions.end()) {
+    IndexPartition fresh;
+    fresh.node_class = node_class;
+    fresh.same_attributes = !full;
+    fresh.attributes = full ? std::string() : attributes;
+    found = partitions.insert(found, std::move(fresh));
+  }
+  return static_cast<std::uint16_t>(found - partitions.begin());
 }
 
 NodeSlot Fleet::add(const NodeImage& image) {
@@ -59,7 +79,7 @@ void Fleet::put(NodeSlot slot, const NodeImage& image) {
   if (node.present) {
     NodeKeys before;
     list_keys(slot, before);
-    reindex(index_.classes[node.node_class], before, NodeKeys{});
+    reindex(index_.partitions[node.partition], before, NodeKeys{});
     classes_[node.node_class].gpus -= node.gpu_count;
     total_gpus_ -= node.gpu_count;
     total_cpu_ -= node.cpu_total;
@@ -72,6 +92,11 @@ void Fleet::put(NodeSlot slot, const NodeImage& image) {
   std::copy(image.gpus.begin(), image.gpus.end(), gpus_.begin() + node.gpu_begin);
   node.gpu_count = static_cast<std::uint8_t>(image.gpus.size());
   node.node_class = class_of(image.model, class_mib(image));
+  const IndexPartition* const same = node.present ? &index_.partitions[node.partition] : nullptr;
+  if (same == nullptr || !same->same_attributes || same->node_class != node.node_class ||
+      same->attributes != image.attributes) {
+    node.partition = partition_of(node.node_class, image.attributes);
+  }
   node.cpu_free = image.cpu_free;
   node.cpu_total = image.cpu_total;
   node.memory_free_mib = image.memory_free_mib;
@@ -95,7 +120,7 @@ void Fleet::remove(NodeSlot slot) {
   COTENANT_ASSERT(node.present);
   NodeKeys before;
   list_keys(slot, before);
-  reindex(index_.classes[node.node_class], before, NodeKeys{});
+  reindex(index_.partitions[node.partition], before, NodeKeys{});
   classes_[node.node_class].gpus -= node.gpu_count;
   total_gpus_ -= node.gpu_count;
   total_cpu_ -= node.cpu_total;
@@ -122,7 +147,7 @@ void Fleet::list_keys(NodeSlot slot, NodeKeys& keys) const {
   }
 }
 
-void Fleet::reindex(ClassIndex& index, const NodeKeys& before, const NodeKeys& now) {
+void Fleet::reindex(IndexPartition& index, const NodeKeys& before, const NodeKeys& now) {
   move_key(index.wholes, before.whole, before.room, now.whole, now.room);
   move_key(index.usable, before.usable, before.room, now.usable, now.room);
   std::size_t old_at = 0;
@@ -151,7 +176,7 @@ void Fleet::settle(NodeSlot slot, const NodeKeys& before) {
   }
   NodeKeys now;
   list_keys(slot, now);
-  reindex(index_.classes[node.node_class], before, now);
+  reindex(index_.partitions[node.partition], before, now);
   log_change(slot);
 }
 
@@ -233,8 +258,9 @@ std::size_t Fleet::bytes() const {
   std::size_t bytes = nodes_.capacity() * sizeof(FleetNode) + gpus_.capacity() * sizeof(FleetGpu) +
                       changes_.capacity() * sizeof(NodeSlot) +
                       last_changes_.capacity() * sizeof(std::uint64_t);
-  for (const ClassIndex& each : index_.classes) {
-    bytes += each.shares.bytes() + each.wholes.bytes() + each.usable.bytes();
+  for (const IndexPartition& each : index_.partitions) {
+    bytes +=
+        sizeof(IndexPartition) + each.shares.bytes() + each.wholes.bytes() + each.usable.bytes();
   }
   return bytes;
 }

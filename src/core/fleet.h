@@ -99,7 +99,8 @@ class Fleet {
     std::array<std::uint64_t, base::limits::kGpusPerInstance> share;
   };
   void list_keys(NodeSlot slot, NodeKeys& keys) const;
-  void reindex(ClassIndex& index, const NodeKeys& before, const NodeKeys& now);
+  void reindex(IndexPartition& index, const NodeKeys& before, const NodeKeys& now);
+  std::uint16_t partition_of(ClassId node_class, const std::string& attributes);
   void settle(NodeSlot slot, const NodeKeys& before);
   void log_change(NodeSlot slot);
 

@@ -1,10 +1,11 @@
 // The index of a Fleet: GPUs by MiB left, nodes by whole GPUs to give, nodes by GPU memory left in
-// all; each per node class, each ordered so that a walk upward meets the best candidate first and
+// all; each per partition (node class and attributes), each ordered so that a walk upward meets the best candidate first and
 // ties in the order of registration, and steps over nodes without the CPU or memory asked for.
 // GPUs of one node that are equal in what ranks them share a key.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/fleet_node.h"
@@ -39,14 +40,23 @@ inline NodeSlot slot_of(std::uint64_t key) {
 
 }  // namespace index_key
 
-struct ClassIndex {
+struct IndexPartition {
+  ClassId node_class = 0;
+  // All its nodes have these; or, where there are more sets of attributes than partitions, one partition
+  // of each class takes the nodes of all the others.
+  bool same_attributes = true;
+  std::string attributes;
+
   OrderedKeys shares;  // GPUs that may take a share: index_key::share
   OrderedKeys wholes;  // nodes with a GPU for whole-GPU work: index_key::node(count)
   OrderedKeys usable;  // every node that takes work: index_key::node(MiB + 1)
 };
 
+// Each costs a look-up a decision.
+inline constexpr std::size_t kIndexPartitions = 48;
+
 struct FleetIndex {
-  std::vector<ClassIndex> classes;  // by ClassId
+  std::vector<IndexPartition> partitions;
 };
 
 }  // namespace cotenant::core

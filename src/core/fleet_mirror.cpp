@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/limits.h"
+
 namespace cotenant::core {
 
 NodeImage image_of(const Instance& instance) {
@@ -15,6 +17,14 @@ NodeImage image_of(const Instance& instance) {
   image.active = instance.status == InstanceStatus::kActive;
   image.connected = instance.agent_connected;
   image.can_share = registration.attributes.count(std::string(kSharingAttribute)) > 0;
+  for (const auto* attributes : {&registration.attributes, &instance.custom_attributes}) {
+    for (const auto& [name, value] : *attributes) {
+      // Lengths, so that no two sets give the same text.
+      image.attributes += std::to_string(name.size()) + ' ' + std::to_string(value.size()) + ' ';
+      image.attributes += name + value;
+    }
+    image.attributes += '|';
+  }
   const GpuLedger& ledger = instance.gpus;
   if (ledger.size() > 0) image.model = ledger.device(0).model;
   for (std::size_t i = 0; i < ledger.size(); ++i) {

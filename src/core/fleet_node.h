@@ -53,6 +53,8 @@ struct NodeImage {
   bool connected = true;
   bool can_share = true;  // has the attribute ecs.capability.gpu-sharing-mps
   std::string model;      // of its GPUs
+  // What the node's attributes say, in one text: nodes with the same one cannot be told apart by them.
+  std::string attributes;
   std::vector<FleetGpu> gpus;
 };
 
@@ -61,6 +63,7 @@ struct FleetNode {
   std::int64_t memory_free_mib = 0;
   std::uint32_t gpu_begin = 0;
   ClassId node_class = 0;
+  std::uint16_t partition = 0;  // of the index
   std::uint8_t gpu_count = 0;
   std::uint8_t whole_gpus = 0;  // that take whole-GPU work now
   bool present = false;

@@ -114,12 +114,15 @@ PlacementPlan PlacementPlan::make(const State& state, const std::string& cluster
                                        [known](NodeSlot slot) { return known->tasks(slot) == 0; }});
   }
   for (Query& query : member_of) {
+    const bool attributes_only = query.attributes_only();
     plan.query_.constraints.push_back(
-        {std::string(kMemberOfUnsatisfied), [known, query = std::move(query)](NodeSlot slot) {
+        {std::string(kMemberOfUnsatisfied),
+         [known, query = std::move(query)](NodeSlot slot) {
            const Instance* instance = known->instance(slot);
            return instance != nullptr &&
                   query.matches(InstanceFacts(*known->state, *instance, query).facts());
-         }});
+         },
+         attributes_only});
   }
   for (const PlacementStrategy& strategy : rules.strategies) {
     if (strategy.type == StrategyType::kRandom) {

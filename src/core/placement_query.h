@@ -21,6 +21,8 @@ std::string_view reason(PlacementTest test);  // "AGENT", "ATTRIBUTE", "RESOURCE
 struct PlacementConstraint {
   std::string reason;
   std::function<bool(NodeSlot)> admits;
+  // It admits all nodes with the same attributes, or none of them.
+  bool attributes_only = false;
 };
 
 struct PlacementQuery {

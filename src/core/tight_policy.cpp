@@ -1,5 +1,6 @@
 #include "core/tight_policy.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/assert.h"
@@ -7,21 +8,31 @@
 namespace cotenant::core {
 namespace {
 
-// Walks the keys of each admitted class upward from `from` and keeps the least one that `fits`, by
+// No node with the same attributes as this one fulfils the constraints.
+bool attributes_refuse(NodeSlot slot, const PlacementQuery& query) {
+  return std::any_of(query.constraints.begin(), query.constraints.end(),
+                     [&](const PlacementConstraint& constraint) {
+                       return constraint.attributes_only && !constraint.admits(slot);
+                     });
+}
+
+// Walks the keys of each admitted partition upward from `from` and keeps the least one that `fits`, by
 // rank_of(key, class): in one class it must grow with the key. Returns the key; UINT64_MAX: none fits.
 template <class Fits, class RankOf>
 std::uint64_t least_key(const Fleet& fleet, const PlacementQuery& query,
-                        OrderedKeys ClassIndex::*keys, std::uint64_t from, Fits&& fits,
+                        OrderedKeys IndexPartition::*keys, std::uint64_t from, Fits&& fits,
                         RankOf&& rank_of) {
   std::uint64_t least = UINT64_MAX;
   std::uint64_t best = UINT64_MAX;
   const Room room = room_of(query.need.cpu_units, query.need.memory_mib);
-  const std::vector<ClassIndex>& classes = fleet.index().classes;
-  for (std::size_t id = 0; id < classes.size(); ++id) {
-    if (!query.admits_class(static_cast<ClassId>(id))) continue;
-    for (auto at = (classes[id].*keys).at_least(from, room); !at.at_end(); at.advance()) {
-      const std::uint64_t rank = rank_of(at.key(), id);
+  for (const IndexPartition& partition : fleet.index().partitions) {
+    if (!query.admits_class(partition.node_class)) continue;
+    bool asked = query.constraints.empty() || !partition.same_attributes;
+    for (auto at = (partition.*keys).at_least(from, room); !at.at_end(); at.advance()) {
+      const std::uint64_t rank = rank_of(at.key(), partition.node_class);
       if (rank >= least) break;
+      if (!asked && attributes_refuse(index_key::slot_of(at.key()), query)) break;
+      asked = true;
       if (!fits(at.key())) continue;
       least = rank;
       best = at.key();
@@ -54,7 +65,7 @@ std::optional<PlacementChoice> choose_share(const Fleet& fleet, const PlacementQ
   const TaskGpuNeed& need = query.need.gpu;
   if (need.shared_memory_mib > INT32_MAX) return std::nullopt;  // no GPU is that large
   const std::uint64_t best = least_key(
-      fleet, query, &ClassIndex::shares, index_key::share(need.shared_memory_mib, false, 0),
+      fleet, query, &IndexPartition::shares, index_key::share(need.shared_memory_mib, false, 0),
       [&](std::uint64_t key) {
         return node_admits(fleet, index_key::slot_of(key), query) && gpu_of_key(fleet, key, need);
       },
@@ -67,7 +78,7 @@ std::optional<PlacementChoice> choose_node(const Fleet& fleet, const PlacementQu
   const TaskGpuNeed& need = query.need.gpu;
   const bool whole = need.is_whole();
   const std::uint64_t best = least_key(
-      fleet, query, whole ? &ClassIndex::wholes : &ClassIndex::usable,
+      fleet, query, whole ? &IndexPartition::wholes : &IndexPartition::usable,
       whole ? index_key::node(need.whole_all ? 1 : need.whole_count, 0) : 0,
       [&](std::uint64_t key) {
         const NodeSlot slot = index_key::slot_of(key);

@@ -64,6 +64,14 @@ class FleetHistory {
       for (const NodeClass& each : fleet_.classes()) classes.push_back(each.model == query.models);
       query.classes = classes;
     }
+    if (one_in(5)) {
+      // A third of the nodes says so, as if an expression had asked.
+      const std::string wanted = std::to_string(roll(3));
+      query.constraints.push_back(
+          {"zone",
+           [this, wanted](NodeSlot slot) { return images_[slot].attributes.starts_with(wanted); },
+           true});
+    }
     if (one_in(6)) {
       const auto odd = static_cast<NodeSlot>(roll(2));
       query.constraints.push_back({"odd", [odd](NodeSlot slot) { return slot % 2 == odd; }});
@@ -85,6 +93,9 @@ class FleetHistory {
     image.can_share = !one_in(6);
     image.connected = !one_in(6);
     image.model = one_in(2) ? "L4" : "H100";
+    image.attributes = std::to_string(roll(3));
+    // In a large cluster there are more sets than the index keeps apart.
+    if (one_in(2)) image.attributes += "-" + std::to_string(roll(60));
     const int gpus = roll(6);
     for (int i = 0; i < gpus; ++i) {
       FleetGpu gpu;
