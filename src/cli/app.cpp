@@ -10,6 +10,7 @@
 #include "cli/image_options.h"
 #include "cli/node_verbs.h"
 #include "cli/version.h"
+#include "codec/explain_request.h"
 
 namespace cotenant::cli {
 namespace {
@@ -46,6 +47,7 @@ struct AllOptions {
   NodeOptions node;
   ClientOptions client;
   RunOptions run;
+  ExplainOptions explain;
   StopOptions stop;
   LogsOptions logs;
   ExecOptions exec;
@@ -228,6 +230,23 @@ void add_client_verbs(CLI::App& app, AllOptions& all, Verb& chosen) {
   run->add_flag("--wait", all.run.wait, "return when the tasks run, or have failed to");
   add_client_options(run, all);
   run->callback([&] { chosen = [&] { return run_verb(all.client, all.run); }; });
+
+  CLI::App* explain =
+      app.add_subcommand("explain", "Tell where a task would go and why, without running anything");
+  explain
+      ->add_option("what", all.explain.what,
+                   "a task definition's or a RunTask input's JSON file, a task's id (or its "
+                   "beginning) or ARN, or family[:revision]")
+      ->required();
+  explain->add_option("--count", all.explain.count, "how many at once, 1 to 100")
+      ->check(CLI::Range(1, core::kExplainCountMax));
+  explain
+      ->add_option("--instances", all.explain.instances,
+                   "how many instances are listed, of those that fit and of the others")
+      ->check(CLI::Range(0, codec::kExplainedInstancesMax))
+      ->capture_default_str();
+  add_client_options(explain, all);
+  explain->callback([&] { chosen = [&] { return explain_verb(all.client, all.explain); }; });
 
   CLI::App* ps = app.add_subcommand("ps", "Show tasks and their containers");
   ps->add_flag("--all,-a", all.ps_all, "stopped ones as well");

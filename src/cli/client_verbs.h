@@ -6,6 +6,7 @@
 namespace cotenant::cli {
 
 int run_verb(const ClientOptions& client, const RunOptions& options);
+int explain_verb(const ClientOptions& client, const ExplainOptions& options);
 int ps_verb(const ClientOptions& client, bool all);
 int stop_verb(const ClientOptions& client, const StopOptions& options);
 // Asks no control plane: a replay in this process.

@@ -56,6 +56,12 @@ struct RunOptions {
   bool wait = false;
 };
 
+struct ExplainOptions {
+  std::string what;    // a file, a task, or family[:revision]
+  int count = 0;       // 0: the file's own, else 1
+  int instances = 10;  // listed at most
+};
+
 struct StopOptions {
   std::vector<std::string> tasks;  // ids, ARNs, or the beginning of an id
   bool all = false;

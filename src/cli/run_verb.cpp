@@ -1,18 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
-#include <system_error>
 
-#include "base/limits.h"
 #include "cli/api_client.h"
 #include "cli/client_verbs.h"
+#include "cli/definition_file.h"
 #include "cli/exit_code.h"
 #include "cli/task_queries.h"
 
@@ -23,43 +17,10 @@ using codec::Json;
 
 constexpr int kStartWaitSeconds = 120;
 
-base::Result<Json> read_definition(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    return base::fail(base::ErrorCode::kNotFound,
-                      fmt::format("{}: {}; give a file with a task definition in JSON", path,
-                                  error ? error.message() : "is not a regular file"));
-  }
-  const auto bytes = std::filesystem::file_size(path, error);
-  if (bytes > base::limits::kRequestBodyBytes) {
-    return base::fail(base::ErrorCode::kClient,
-                      fmt::format("{}: has {} bytes; a task definition is at most {}", path, bytes,
-                                  base::limits::kTaskDefinitionBytes));
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return base::fail(base::ErrorCode::kNotFound,
-                      fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  }
-  std::ostringstream text;
-  text << file.rdbuf();
-  auto json = Json::parse(text.str());
-  if (!json) return base::fail(base::ErrorCode::kClient, path + ": " + json.error().message);
-  if (!json->is_object()) {
-    return base::fail(base::ErrorCode::kClient,
-                      path + ": must be an object, the input of RegisterTaskDefinition");
-  }
-  return json;
-}
-
 // A file is registered first; everything else is the name of a definition.
 base::Result<std::string> definition_to_run(const ApiClient& client, const std::string& what) {
-  std::error_code ignored;
-  const bool is_file = what.find('/') != std::string::npos ||
-                       std::filesystem::path(what).extension() == ".json" ||
-                       std::filesystem::is_regular_file(what, ignored);
-  if (!is_file || what.rfind("arn:", 0) == 0) return what;
-  auto definition = read_definition(what);
+  if (!names_file(what)) return what;
+  auto definition = read_json_file(what);
   if (!definition) return base::fail(definition.error());
   auto reply = client.call("RegisterTaskDefinition", std::move(*definition));
   if (!reply) return base::fail(reply.error());

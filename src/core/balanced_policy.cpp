@@ -67,7 +67,11 @@ BalancedPolicy::BalancedPolicy() {
 void BalancedPolicy::train(const Fleet& fleet, const TrainingSet& set) {
   const std::vector<TrainingShape> shapes = training_shapes(fleet, set);
   const std::int64_t per_gpu = cpu_per_gpu(set, shapes);
-  if (per_gpu == 0) return;
+  if (per_gpu == 0) {
+    // Nothing asks for GPUs: as if nothing had been learned, not as before.
+    *this = BalancedPolicy();
+    return;
+  }
   cpu_per_gpu_ = per_gpu;
   // By count while nothing leaves; the more tasks turn over, the more a large request counts, because
   // what it finds blocked it finds blocked again.
@@ -118,11 +122,11 @@ std::vector<PolicyTerm> BalancedPolicy::terms(const Fleet& fleet, const Placemen
       [&](const View& view_before, const Sums& before, const View& view, const Sums& after) {
         const Terms from = terms_of(view_before, before);
         const Terms to = terms_of(view, after);
-        out = {{"tight", to.tight - from.tight},
-               {"unusable", to.unusable - from.unusable},
-               {"cpu", to.cpu - from.cpu},
-               {"scarcity", from.scarcity - to.scarcity}};
-        if (need.gpu.is_none()) out.push_back({"gpu left beside it", before.left});
+        out = {{"tight", to.tight - from.tight, kGpuMilliUnit},
+               {"unusable", to.unusable - from.unusable, kGpuMilliUnit},
+               {"cpu", to.cpu - from.cpu, kGpuMilliUnit},
+               {"scarcity", from.scarcity - to.scarcity, kGpuMilliUnit}};
+        if (need.gpu.is_none()) out.push_back({"gpu left beside it", before.left, kGpuMilliUnit});
       });
   return out;
 }

@@ -22,12 +22,16 @@ class BalancedPolicy final : public PlacementPolicy {
  public:
   BalancedPolicy();
   void train(const Fleet& fleet, const TrainingSet& set) override;
+  std::unique_ptr<PlacementPolicy> clone() const override {
+    return std::make_unique<BalancedPolicy>(*this);
+  }
   std::int64_t value(const Fleet& fleet, const NodeDigest& digest,
                      const GpuKind* kinds) const override;
   NodeScore score_node(const Fleet& fleet, NodeSlot slot, const NodeDigest& digest,
                        const GpuKind* kinds, const TaskNeed& need) const override;
   std::vector<PolicyTerm> terms(const Fleet& fleet, const PlacementChoice& choice,
                                 const TaskNeed& need) const override;
+  std::string_view cost_unit() const override { return "bands of 20 per-mille of a GPU"; }
 
   // The model of value_policy.h.
   struct Sums {

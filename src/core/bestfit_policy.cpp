@@ -45,7 +45,7 @@ NodeScore BestFitPolicy::score_node(const Fleet& fleet, NodeSlot slot, const Nod
 std::vector<PolicyTerm> BestFitPolicy::terms(const Fleet& fleet, const PlacementChoice& choice,
                                              const TaskNeed& need) const {
   const LeftAfter left = left_after(fleet, choice, need);
-  return {{"milli-CPU left", left.cpu_milli}, {"GPU per-mille left", left.gpu_milli}};
+  return {{"CPU left", left.cpu_milli, "milli-CPU"}, {"GPU left", left.gpu_milli, kGpuMilliUnit}};
 }
 
 }  // namespace cotenant::core

@@ -24,7 +24,11 @@ CurvePolicy::CurvePolicy(Kind kind) : kind_(kind) {
 void CurvePolicy::train(const Fleet& fleet, const TrainingSet& set) {
   const std::vector<TrainingShape> shapes = training_shapes(fleet, set);
   const std::int64_t per_gpu = cpu_per_gpu(set, shapes);
-  if (per_gpu == 0) return;
+  if (per_gpu == 0) {
+    // Nothing asks for GPUs: as if nothing had been learned, not as before.
+    *this = CurvePolicy(kind_);
+    return;
+  }
   cpu_per_gpu_ = per_gpu;
   if (kind_ == Kind::kTcb) {
     gpu_requests_ = 0;
@@ -75,9 +79,9 @@ std::vector<PolicyTerm> CurvePolicy::terms(const Fleet& fleet, const PlacementCh
       [&](const View& view_before, const Sums& before, const View& view, const Sums& after) {
         const Terms from = terms_of(view_before, before);
         const Terms to = terms_of(view, after);
-        out = {{"waste", to.curve - from.curve},
-               {"cpu", to.cpu - from.cpu},
-               {"block", to.block - from.block}};
+        out = {{"waste", to.curve - from.curve, kGpuMilliUnit},
+               {"cpu", to.cpu - from.cpu, kGpuMilliUnit},
+               {"block", to.block - from.block, kGpuMilliUnit}};
       });
   return out;
 }

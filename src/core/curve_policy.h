@@ -21,12 +21,16 @@ class CurvePolicy final : public PlacementPolicy {
   enum class Kind { kTc, kTcb, kWv };
   explicit CurvePolicy(Kind kind);
   void train(const Fleet& fleet, const TrainingSet& set) override;
+  std::unique_ptr<PlacementPolicy> clone() const override {
+    return std::make_unique<CurvePolicy>(*this);
+  }
   std::int64_t value(const Fleet& fleet, const NodeDigest& digest,
                      const GpuKind* kinds) const override;
   NodeScore score_node(const Fleet& fleet, NodeSlot slot, const NodeDigest& digest,
                        const GpuKind* kinds, const TaskNeed& need) const override;
   std::vector<PolicyTerm> terms(const Fleet& fleet, const PlacementChoice& choice,
                                 const TaskNeed& need) const override;
+  std::string_view cost_unit() const override { return "bands of 15 per-mille of a GPU"; }
 
   static constexpr std::size_t kSteps = 101;  // per-mille left / 10
   using Curve = std::array<std::int64_t, kSteps>;

@@ -60,8 +60,8 @@ std::vector<PolicyTerm> FgdPolicy::terms(const Fleet& fleet, const PlacementChoi
       *this, fleet, choice, need,
       [&](const View& view_before, const Sums& before, const View& view, const Sums& after) {
         const std::int64_t weight = std::max<std::int64_t>(waste_.weight(), 1);
-        out = {{"unusable before", value(view_before, before) / weight},
-               {"unusable after", value(view, after) / weight}};
+        out = {{"unusable before", value(view_before, before) / weight, kGpuMilliUnit},
+               {"unusable after", value(view, after) / weight, kGpuMilliUnit}};
       });
   return out;
 }

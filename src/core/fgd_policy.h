@@ -12,12 +12,18 @@ namespace cotenant::core {
 class FgdPolicy final : public PlacementPolicy {
  public:
   void train(const Fleet& fleet, const TrainingSet& set) override;
+  std::unique_ptr<PlacementPolicy> clone() const override {
+    return std::make_unique<FgdPolicy>(*this);
+  }
   std::int64_t value(const Fleet& fleet, const NodeDigest& digest,
                      const GpuKind* kinds) const override;
   NodeScore score_node(const Fleet& fleet, NodeSlot slot, const NodeDigest& digest,
                        const GpuKind* kinds, const TaskNeed& need) const override;
   std::vector<PolicyTerm> terms(const Fleet& fleet, const PlacementChoice& choice,
                                 const TaskNeed& need) const override;
+  std::string_view cost_unit() const override {
+    return "percent of a sigmoid of the GPUs gained, negated";
+  }
 
   // The model of value_policy.h.
   struct Sums {

@@ -11,12 +11,6 @@
 namespace cotenant::core {
 namespace {
 
-// ECS's spelling, or the constraint's own.
-std::string reason_of(const FailedTest& failed) {
-  return failed.constraint != nullptr ? failed.constraint->reason
-                                      : std::string(reason(failed.test));
-}
-
 // By reason, in the order of the tests.
 std::string counts_text(const std::vector<FailedInstance>& failed) {
   std::map<std::pair<PlacementTest, std::string>, int> counts;
@@ -168,8 +162,10 @@ std::string shortfall_text(const FailedInstance& entry, const TaskNeed& need) {
   const std::string& id = instance.registration.id;
   switch (entry.failed.test) {
     case PlacementTest::kConstraint:
-      return fmt::format("instance {} does not meet the constraint {}", id,
-                         reason_of(entry.failed));
+      return fmt::format("instance {} does not meet the constraint: {}", id,
+                         entry.failed.constraint == nullptr || entry.failed.constraint->text.empty()
+                             ? reason_of(entry.failed)
+                             : entry.failed.constraint->text);
     case PlacementTest::kAgent:
       return fmt::format("the agent of instance {} is not connected", id);
     case PlacementTest::kAttribute:
@@ -222,6 +218,21 @@ std::string_view verdict_text(const PlacementRefusal& refusal) {
 }
 
 }  // namespace
+
+std::string reason_of(const FailedTest& failed) {
+  return failed.constraint != nullptr ? failed.constraint->reason
+                                      : std::string(reason(failed.test));
+}
+
+std::string obstacle_text(const FailedInstance& failed, const TaskNeed& need) {
+  if (failed.failed.test != PlacementTest::kGpu) return shortfall_text(failed, need);
+  return need.gpu.is_whole() ? whole_text(*failed.instance, need.gpu)
+                             : share_text(nearest_gpu_for_share({failed}, need.gpu), need.gpu);
+}
+
+std::string gpu_obstacle_text(const GpuLedger& ledger, std::size_t gpu, const TaskGpuNeed& need) {
+  return need.is_whole() ? whole_obstacle(ledger, gpu) : share_obstacle(ledger, gpu, need);
+}
 
 PlacementRefusal explain_refusal(const std::vector<FailedInstance>& failed, const TaskNeed& need,
                                  bool infeasible) {

@@ -22,6 +22,18 @@ PackField pack_field(const std::string& field) {
 
 }  // namespace
 
+std::string_view to_string(StrategyType type) {
+  switch (type) {
+    case StrategyType::kBinpack:
+      return "binpack";
+    case StrategyType::kSpread:
+      return "spread";
+    case StrategyType::kRandom:
+      return "random";
+  }
+  return "";
+}
+
 InstanceFacts::InstanceFacts(const State& state, const Instance& instance, const Query& asked) {
   facts_ = {.custom_attributes = &instance.custom_attributes,
             .attributes = &instance.registration.attributes,
@@ -111,10 +123,12 @@ PlacementPlan PlacementPlan::make(const State& state, const std::string& cluster
 
   if (rules.distinct_instance) {
     plan.query_.constraints.push_back({std::string(kDistinctUnsatisfied),
-                                       [known](NodeSlot slot) { return known->tasks(slot) == 0; }});
+                                       [known](NodeSlot slot) { return known->tasks(slot) == 0; },
+                                       "distinctInstance"});
   }
   for (Query& query : member_of) {
     const bool attributes_only = query.attributes_only();
+    std::string text = "memberOf " + query.text();
     plan.query_.constraints.push_back(
         {std::string(kMemberOfUnsatisfied),
          [known, query = std::move(query)](NodeSlot slot) {
@@ -122,7 +136,7 @@ PlacementPlan PlacementPlan::make(const State& state, const std::string& cluster
            return instance != nullptr &&
                   query.matches(InstanceFacts(*known->state, *instance, query).facts());
          },
-         attributes_only});
+         std::move(text), attributes_only});
   }
   for (const PlacementStrategy& strategy : rules.strategies) {
     if (strategy.type == StrategyType::kRandom) {

@@ -26,16 +26,22 @@ struct NodeScore {
   std::uint8_t gpu = 0;            // for a share
 };
 
-// One addend of a node's cost, for explanations.
+// One addend of a node's cost, or a figure that it is made of, for explanations.
 struct PolicyTerm {
   std::string_view name;
   std::int64_t value = 0;
+  std::string_view unit;
 };
+
+// Per-mille of one GPU's memory: 1000 is a whole GPU.
+inline constexpr std::string_view kGpuMilliUnit = "per-mille of a GPU";
 
 class PlacementPolicy {
  public:
   virtual ~PlacementPolicy() = default;
-  // Builds its tables. Before the first call it decides without having learned anything.
+  virtual std::unique_ptr<PlacementPolicy> clone() const = 0;
+  // Builds its tables from the set alone, whatever it was trained from before. Before the first call it
+  // decides without having learned anything.
   virtual void train(const Fleet& fleet, const TrainingSet& set) = 0;
   // What the node is worth as it is, for policies that compare by it.
   virtual std::int64_t value(const Fleet&, const NodeDigest&, const GpuKind*) const { return 0; }
@@ -48,6 +54,8 @@ class PlacementPolicy {
   // What the cost of this choice is made of.
   virtual std::vector<PolicyTerm> terms(const Fleet& fleet, const PlacementChoice& choice,
                                         const TaskNeed& need) const = 0;
+  // What NodeScore::cost counts.
+  virtual std::string_view cost_unit() const = 0;
 };
 
 // "balanced", "tight", "bestfit", "fgd", "tc", "tcb", "wv".

@@ -21,6 +21,7 @@ std::string_view reason(PlacementTest test);  // "AGENT", "ATTRIBUTE", "RESOURCE
 struct PlacementConstraint {
   std::string reason;
   std::function<bool(NodeSlot)> admits;
+  std::string text = {};  // the constraint itself, for explanations
   // It admits all nodes with the same attributes, or none of them.
   bool attributes_only = false;
 };

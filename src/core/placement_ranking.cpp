@@ -42,6 +42,12 @@ std::int64_t RankStage::rank(const Fleet& fleet, NodeSlot slot, const TaskNeed& 
   return 2 * std::int64_t{gpu.left_mib} + (gpu.is_idle() ? 1 : 0);
 }
 
+std::optional<std::int64_t> RankStage::rank_of(const Fleet& fleet, NodeSlot slot,
+                                               const TaskNeed& need) const {
+  if (kind_ == Kind::kRandom) return std::nullopt;
+  return rank(fleet, slot, need);
+}
+
 void RankStage::keep_best(const Fleet& fleet, const TaskNeed& need, base::Prng& prng,
                           std::vector<NodeSlot>& nodes) const {
   if (nodes.size() < 2) return;
@@ -63,18 +69,21 @@ void RankStage::keep_best(const Fleet& fleet, const TaskNeed& need, base::Prng& 
 
 std::optional<PlacementChoice> choose_by_stages(const Fleet& fleet, const PlacementQuery& query,
                                                 const std::vector<RankStage>& stages,
-                                                base::Prng& prng) {
+                                                base::Prng& prng, std::vector<StageTrace>* trace) {
   // By GPU memory alone is the order of the index.
-  if (stages.size() == 1 && stages[0].packs_gpu_memory() && !query.wholes_by_memory) {
-    return choose_tight(fleet, query);
-  }
+  const bool by_index = stages.size() == 1 && stages[0].packs_gpu_memory();
+  if (by_index && !query.wholes_by_memory && trace == nullptr) return choose_tight(fleet, query);
   std::vector<NodeSlot> nodes;
   for (NodeSlot slot = 0; slot < fleet.size(); ++slot) {
     if (node_admits(fleet, slot, query) && fleet.gpus_fit(slot, query.need.gpu)) {
       nodes.push_back(slot);
     }
   }
-  for (const RankStage& stage : stages) stage.keep_best(fleet, query.need, prng, nodes);
+  for (const RankStage& stage : stages) {
+    const std::size_t before = nodes.size();
+    stage.keep_best(fleet, query.need, prng, nodes);
+    if (trace != nullptr) trace->push_back({before, nodes.size()});
+  }
   if (nodes.empty()) return std::nullopt;
   return PlacementChoice{nodes.front(), tight_gpus(fleet, nodes.front(), query.need.gpu)};
 }

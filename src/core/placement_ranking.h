@@ -4,6 +4,8 @@
 // tasks, random any one.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -32,6 +34,10 @@ class RankStage {
   void keep_best(const Fleet& fleet, const TaskNeed& need, base::Prng& prng,
                  std::vector<NodeSlot>& nodes) const;
 
+  // What keep_best() compares, of a node that fits. Nothing: a random stage looks at no node.
+  std::optional<std::int64_t> rank_of(const Fleet& fleet, NodeSlot slot,
+                                      const TaskNeed& need) const;
+
  private:
   enum class Kind { kBinpack, kSpread, kRandom };
   std::int64_t rank(const Fleet& fleet, NodeSlot slot, const TaskNeed& need) const;
@@ -41,10 +47,18 @@ class RankStage {
   std::function<std::int64_t(NodeSlot)> tasks_of_value_;
 };
 
-// Looks at every node, unless the one stage is the order of the index. Ties after the last stage go to the first node; in it, the tightest GPU that
-// fits, or the lowest idle ones.
+// How many nodes a stage was given, and how many it has kept.
+struct StageTrace {
+  std::size_t before = 0;
+  std::size_t after = 0;
+};
+
+// Looks at every node, unless the one stage is the order of the index. Ties after the last stage go to
+// the first node; in it, the tightest GPU that fits, or the lowest idle ones. `trace`, for explanations,
+// gets an entry for each stage.
 std::optional<PlacementChoice> choose_by_stages(const Fleet& fleet, const PlacementQuery& query,
                                                 const std::vector<RankStage>& stages,
-                                                base::Prng& prng);
+                                                base::Prng& prng,
+                                                std::vector<StageTrace>* trace = nullptr);
 
 }  // namespace cotenant::core

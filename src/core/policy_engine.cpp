@@ -45,8 +45,36 @@ std::optional<PlacementChoice> PolicyEngine::choose(const Fleet& fleet, const Wo
 std::vector<PolicyTerm> PolicyEngine::terms(const Fleet& fleet, const Workload& workload,
                                             std::string_view policy, const PlacementQuery& query,
                                             const PlacementChoice& choice) {
-  if (policy == "tight") return {};
+  if (policy == "tight") return tight_terms(fleet, query, choice);
   return chooser(fleet, workload, policy).policy->terms(fleet, choice, query.need);
+}
+
+std::optional<PolicyEngine::Cost> PolicyEngine::cost(const Fleet& fleet, const Workload& workload,
+                                                     std::string_view policy,
+                                                     const PlacementQuery& query, NodeSlot slot) {
+  if (policy == "tight") return std::nullopt;
+  const PlacementPolicy& by = *chooser(fleet, workload, policy).policy;
+  return Cost{by.score(fleet, slot, query.need).cost, by.cost_unit()};
+}
+
+bool PolicyEngine::has_scored_all(const Fleet& fleet, std::string_view policy,
+                                  const PlacementQuery& query) const {
+  const auto found = chosen_by_.find(policy);
+  return found == chosen_by_.end() || found->second.rows.is_complete(fleet, query);
+}
+
+PolicyEngine PolicyEngine::fork(std::string_view policy, const PlacementQuery& query) const {
+  PolicyEngine forked;
+  const auto found = chosen_by_.find(policy);
+  if (found == chosen_by_.end()) return forked;
+  const Chooser& from = found->second;
+  Chooser to{from.policy->clone(), from.rows.fork(query), from.trainings, from.fixed};
+  forked.chosen_by_.emplace(std::string(policy), std::move(to));
+  return forked;
+}
+
+void PolicyEngine::skip_undone(std::uint64_t from, const Fleet& fleet) {
+  for (auto& [name, chooser] : chosen_by_) chooser.rows.skip_undone(from, fleet);
 }
 
 std::size_t PolicyEngine::bytes() const {

@@ -32,10 +32,29 @@ class PolicyEngine {
   // from being asked, so a dry run may ask too. `policy` is one of placement_policy_names().
   std::optional<PlacementChoice> choose(const Fleet& fleet, const Workload& workload,
                                         std::string_view policy, const PlacementQuery& query);
-  // What the policy finds of a choice; empty for `tight`, which ranks by the index alone.
+  // What the policy finds of a choice, before it is taken.
   std::vector<PolicyTerm> terms(const Fleet& fleet, const Workload& workload,
                                 std::string_view policy, const PlacementQuery& query,
                                 const PlacementChoice& choice);
+  // The number that the policy compares; nothing for `tight`, which ranks by the index alone. Of a
+  // share, the least of the node's GPUs.
+  struct Cost {
+    std::int64_t value = 0;
+    std::string_view unit;
+  };
+  std::optional<Cost> cost(const Fleet& fleet, const Workload& workload, std::string_view policy,
+                           const PlacementQuery& query, NodeSlot slot);
+  // False where the policy has not scored all nodes yet (score_rows.h): the choice is the best of those
+  // that are scored.
+  bool has_scored_all(const Fleet& fleet, std::string_view policy,
+                      const PlacementQuery& query) const;
+
+  // For a dry run: an engine of its own that starts from what this one has cached of the policy and of
+  // such needs, so that it decides alike and teaches this one nothing.
+  PolicyEngine fork(std::string_view policy, const PlacementQuery& query) const;
+  // The changes of the fleet from `from` on have been undone: there is nothing to look at.
+  void skip_undone(std::uint64_t from, const Fleet& fleet);
+
   // Trains a policy from elsewhere, whatever the workload says; for replays that know all in advance.
   void train(const Fleet& fleet, std::string_view policy, const TrainingSet& set);
 

@@ -20,11 +20,14 @@ std::int32_t least_of(const std::vector<std::int32_t>& costs, std::size_t block)
 
 }  // namespace
 
-ScoreRows::Row& ScoreRows::row_for(const Fleet& fleet, const PlacementQuery& query) {
+ScoreRows::Key ScoreRows::key_of(const PlacementQuery& query) {
   const TaskNeed& need = query.need;
-  Key key{need.cpu_units, need.gpu.shared_memory_mib, need.gpu.shared_containers,
+  return {need.cpu_units, need.gpu.shared_memory_mib, need.gpu.shared_containers,
           need.gpu.whole_all ? RequestShape::kAllGpus : need.gpu.whole_count, query.models};
-  std::unique_ptr<Row>& row = rows_[std::move(key)];
+}
+
+ScoreRows::Row& ScoreRows::row_for(const Fleet& fleet, const PlacementQuery& query) {
+  std::unique_ptr<Row>& row = rows_[key_of(query)];
   if (row == nullptr) row = std::make_unique<Row>();
   row->last_used = ++clock_;
   const std::size_t most =
@@ -183,6 +186,29 @@ std::optional<PlacementChoice> ScoreRows::choose(const Fleet& fleet, const Place
   }
   if (rival.cost == kNoFitCost) return tight;
   return choice_at(fleet, query, tight->slot, rival.gpu);
+}
+
+ScoreRows ScoreRows::fork(const PlacementQuery& query) const {
+  ScoreRows forked;
+  forked.epoch_ = epoch_;
+  const auto found = rows_.find(key_of(query));
+  if (found != rows_.end()) {
+    forked.rows_.emplace(found->first, std::make_unique<Row>(*found->second));
+  }
+  return forked;
+}
+
+bool ScoreRows::is_complete(const Fleet& fleet, const PlacementQuery& query) const {
+  const auto found = rows_.find(key_of(query));
+  if (found == rows_.end()) return fleet.size() <= kScoresPerDecision;
+  const Row& row = *found->second;
+  return row.epoch == epoch_ && row.swept && row.position == fleet.changes_end();
+}
+
+void ScoreRows::skip_undone(std::uint64_t from, const Fleet& fleet) {
+  for (auto& [key, row] : rows_) {
+    if (row->position == from) row->position = fleet.changes_end();
+  }
 }
 
 std::size_t ScoreRows::bytes() const {

@@ -35,6 +35,13 @@ class ScoreRows {
                                         const PlacementQuery& query);
   std::size_t bytes() const;
 
+  // For dry runs. A copy with the row of such needs alone.
+  ScoreRows fork(const PlacementQuery& query) const;
+  // Whether that row holds the score of every node.
+  bool is_complete(const Fleet& fleet, const PlacementQuery& query) const;
+  // The fleet's changes from `from` on have been undone: rows that were up to date then, are so now.
+  void skip_undone(std::uint64_t from, const Fleet& fleet);
+
  private:
   // What a score depends on: host memory and constraints are looked at for each choice.
   using Key = std::tuple<std::int64_t, std::int64_t, int, int, std::string>;
@@ -52,6 +59,7 @@ class ScoreRows {
     std::uint64_t last_used = 0;
   };
 
+  static Key key_of(const PlacementQuery& query);
   Row& row_for(const Fleet& fleet, const PlacementQuery& query);
   void bring_up_to_date(Row& row, const Fleet& fleet, const PlacementPolicy& policy,
                         const PlacementQuery& query);

@@ -6,11 +6,9 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
-#include "core/container_override.h"
 #include "core/placement.h"
-#include "core/placement_plan.h"
-#include "core/port_placement.h"
 #include "core/reducer_rules.h"
+#include "core/task_launch.h"
 
 namespace cotenant::core::rules {
 namespace {
@@ -18,155 +16,8 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 
-Result<TaskDefinitionPtr> require_definition(const State& state,
-                                             const base::TaskDefinitionRef& ref) {
-  const TaskDefinitionPtr definition = ref.revision
-                                           ? find_definition(state, ref.family, *ref.revision)
-                                           : latest_definition(state, ref.family);
-  if (definition != nullptr && definition->status != TaskDefinitionStatus::kActive) {
-    return fail(ErrorCode::kClient,
-                fmt::format("taskDefinition: TaskDefinition is inactive: {}:{} is {}; register it "
-                            "again",
-                            ref.family, *ref.revision, to_string(definition->status)));
-  }
-  if (definition != nullptr) return definition;
-  const std::string name =
-      ref.revision ? fmt::format("{}:{}", ref.family, *ref.revision) : ref.family;
-  return fail(
-      ErrorCode::kClient,
-      fmt::format("taskDefinition: '{}' is not registered{}; RegisterTaskDefinition makes it", name,
-                  !ref.revision && state.families.count(ref.family) > 0
-                      ? ", or no revision of it is ACTIVE"
-                      : ""));
-}
-
-// Hands the placement's GPUs to the task's containers: all sharing containers get the one GPU;
-// whole GPUs are dealt out in the order of the containers.
-std::vector<TaskContainer> make_containers(const TaskDefinition& definition,
-                                           const std::vector<ContainerOverride>& overrides,
-                                           const Placement& placement, const GpuLedger& ledger,
-                                           base::Prng& prng) {
-  std::vector<TaskContainer> containers;
-  std::size_t dealt = 0;
-  for (const ContainerDefinition& part : definition.containers) {
-    TaskContainer container;
-    container.name = part.name;
-    container.id = prng.next_hex_id();
-    std::size_t count = 0;
-    const GpuRequest& gpu = gpu_request(part, overrides);
-    if (std::holds_alternative<SharedGpu>(gpu)) {
-      container.gpu_uuids.push_back(ledger.device(placement.gpus.front()).uuid);
-    } else if (const auto* whole = std::get_if<WholeGpus>(&gpu)) {
-      count = whole->all ? placement.gpus.size() : static_cast<std::size_t>(whole->count);
-    }
-    for (; count > 0; --count) {
-      COTENANT_ASSERT(dealt < placement.gpus.size());
-      container.gpu_uuids.push_back(ledger.device(placement.gpus[dealt++]).uuid);
-    }
-    containers.push_back(std::move(container));
-  }
-  return containers;
-}
-
-std::string group_of(const RunTask& command, const TaskDefinition& definition) {
-  return command.group.empty() ? "family:" + definition.family : command.group;
-}
-
-Task make_task(const State& state, const RunTask& command, const TaskDefinition& definition,
-               const Tags& tags, const Placement& placement, const Context& context) {
-  Task task;
-  task.id = context.prng.next_hex_id();
-  task.cluster = command.cluster;
-  task.instance_id = placement.instance_id;
-  task.family = definition.family;
-  task.revision = definition.revision;
-  task.group = group_of(command, definition);
-  task.started_by = command.started_by;
-  task.overrides = command.overrides;
-  task.tags = tags;
-  task.created_at_ms = context.now_ms;
-  task.containers = make_containers(definition, command.overrides, placement,
-                                    state.instances.at(placement.instance_id).gpus, context.prng);
-  return task;
-}
-
-// The call's own tags win over those of its definition.
-Result<Tags> launch_tags(const RunTask& command, const TaskDefinition& definition) {
-  auto tags = merged_tags(command.tag_policy.propagate_from_definition ? definition.tags : Tags{},
-                          command.tags);
-  if (tags && command.tag_policy.managed) tags->emplace(kClusterNameTag, command.cluster);
-  return tags;
-}
-
-// What a launch needs once its references are resolved.
-struct Launch {
-  TaskDefinitionPtr definition;
-  TaskNeed need;
-  Tags tags;
-};
-
-Result<Launch> prepare_launch(const State& state, const RunTask& command) {
-  auto definition = require_definition(state, command.definition);
-  if (!definition) return fail(definition.error());
-  if (auto status = check_overrides(**definition, command.overrides); !status) {
-    return fail(status.error());
-  }
-  const std::size_t constraints = (*definition)->member_of.size() +
-                                  command.placement.member_of.size() +
-                                  (command.placement.distinct_instance ? 1 : 0);
-  if (constraints > base::limits::kPlacementConstraints) {
-    return fail(
-        ErrorCode::kInvalidParameter,
-        fmt::format("placementConstraints: {} with those of the task definition; at most {}",
-                    constraints, base::limits::kPlacementConstraints));
-  }
-  auto tags = launch_tags(command, **definition);
-  if (!tags) return fail(tags.error());
-  return Launch{*definition, task_need(**definition, command.overrides), std::move(*tags)};
-}
-
-// Makes the task where it was placed, with its reservation.
-void launch_task(State& state, const RunTask& command, const Launch& launch,
-                 const Placement& placement, const Context& context, RunTaskReply& reply,
-                 Effects& effects) {
-  Task task = make_task(state, command, *launch.definition, launch.tags, placement, context);
-  reply.task_ids.push_back(task.id);
-  effects.changed_records.insert({RecordKind::kTask, task.id});
-  effects.notify_tasks[task.instance_id].insert(task.id);
-  const auto [at, fresh] = state.tasks.emplace(task.id, std::move(task));
-  COTENANT_ASSERT(fresh);
-  reserve(state, at->second);
-}
-
 TaskFailure as_failure(const PlacementRefusal& refusal) {
   return {refusal.instance_id, refusal.reason, refusal.detail};
-}
-
-// The choice of the call's strategies, else of its policy or the cluster's; what arrives is learned
-// whether it finds a place or not.
-tl::expected<Placement, PlacementRefusal> place_task(State& state, const std::string& cluster,
-                                                     PlacementPlan& plan, base::Prng& prng,
-                                                     Effects& effects) {
-  const PlacementQuery& query = plan.query();
-  const ClusterPlacement& placement = state.placements.at(cluster);
-  Workload& workload = state.workloads[cluster];
-  const std::size_t shape = workload.arrive(placement.fleet, shape_of(placement.fleet, query));
-  effects.changed_records.insert({RecordKind::kWorkload, cluster});
-  effects.changed_records.insert(
-      {RecordKind::kWorkloadShape, cluster, static_cast<std::int64_t>(shape)});
-  const std::string_view policy = plan.policy().empty()
-                                      ? placement_policy(state.clusters.at(cluster))
-                                      : std::string_view(plan.policy());
-  const auto choice = plan.stages().empty()
-                          ? placement.engine.choose(placement.fleet, workload, policy, query)
-                          : choose_by_stages(placement.fleet, query, plan.stages(), prng);
-  if (!choice) {
-    return tl::unexpected<PlacementRefusal>(
-        refuse(placement.fleet, active_instances(state, cluster), query));
-  }
-  workload.placed();
-  plan.note_placed(choice->slot);
-  return Placement{placement.instance_ids[choice->slot], choice->gpus.list()};
 }
 
 std::string token_key(const RunTask& command) {
@@ -300,31 +151,26 @@ Result<Outcome> run_task(State& state, const RunTask& command, const Context& co
 
   const auto launch = prepare_launch(state, command);
   if (!launch) return fail(launch.error());
-  if (!has_active_instance(state, command.cluster)) {
-    return fail(
-        ErrorCode::kInvalidParameter,
-        fmt::format("cluster: No Container Instances were found in your cluster '{}'; start "
-                    "an agent that joins it",
-                    command.cluster));
-  }
+  auto plan = plan_launch(state, command, *launch);
+  if (!plan) return fail(plan.error());
 
   COTENANT_ASSERT(command.count >= 1 && command.count <= base::limits::kRunTaskCountMax);
   RunTaskReply reply;
-  PlacementPlan plan =
-      PlacementPlan::make(state, command.cluster, launch->need, launch->definition->member_of,
-                          command.placement, group_of(command, *launch->definition));
-  if (!launch->need.ports.empty()) {
-    demand_ports(active_instances(state, command.cluster), plan.query());
-  }
   for (int copy = 0; copy < command.count; ++copy) {
-    const auto placement = place_task(state, command.cluster, plan, context.prng, outcome.effects);
-    if (!placement) {
+    learn_arrival(state, command.cluster, *plan, outcome.effects);
+    const auto choice =
+        choose_place(state, command.cluster, *plan, plan->query(), context.prng, nullptr);
+    if (!choice) {
       // Nothing changes in between, so the copies that are left fail alike.
-      reply.failures.assign(static_cast<std::size_t>(command.count - copy),
-                            as_failure(placement.error()));
+      reply.failures.assign(
+          static_cast<std::size_t>(command.count - copy),
+          as_failure(refuse(state.placements.at(command.cluster).fleet,
+                            active_instances(state, command.cluster), plan->query())));
       break;
     }
-    launch_task(state, command, *launch, *placement, context, reply, outcome.effects);
+    const Placement placement = accept_choice(state, command.cluster, *plan, *choice);
+    reply.task_ids.push_back(
+        launch_task(state, command, *launch, placement, context, outcome.effects));
   }
   // A call that placed nothing may be tried again with the same token.
   if (!command.client_token.empty() && !reply.task_ids.empty()) {
@@ -361,7 +207,8 @@ Result<Outcome> start_task(State& state, const StartTask& command, const Context
       continue;
     }
     if (const auto placement = place({&instance}, launch->need)) {
-      launch_task(state, launch_command, *launch, *placement, context, reply, outcome.effects);
+      reply.task_ids.push_back(
+          launch_task(state, launch_command, *launch, *placement, context, outcome.effects));
     } else {
       reply.failures.push_back(as_failure(placement.error()));
     }

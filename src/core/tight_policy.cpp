@@ -118,4 +118,14 @@ GpuSet tight_gpus(const Fleet& fleet, NodeSlot slot, const TaskGpuNeed& need) {
   return GpuSet::of(*best);
 }
 
+std::vector<PolicyTerm> tight_terms(const Fleet& fleet, const PlacementQuery& query,
+                                    const PlacementChoice& choice) {
+  const FleetNode& node = fleet.node(choice.slot);
+  if (query.need.gpu.is_none()) return {{"GPU memory left on the node", node.usable_mib, "MiB"}};
+  if (query.need.gpu.is_whole()) return {{"idle GPUs", node.whole_gpus, "GPUs"}};
+  const FleetGpu& gpu = fleet.gpu(choice.slot, choice.gpus.lowest());
+  return {{"memory left on the GPU", gpu.left_mib, "MiB"},
+          {"idle", gpu.is_idle() ? 1 : 0, "1: an idle GPU comes after a shared one"}};
+}
+
 }  // namespace cotenant::core

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
+#include "core/placement_policy.h"
 #include "core/placement_query.h"
 
 namespace cotenant::core {
@@ -17,5 +19,9 @@ std::optional<PlacementChoice> choose_tight(const Fleet& fleet, const PlacementQ
 // The GPUs that a need takes on a node which fits it: the tightest one for a share, one in NVIDIA_MPS
 // mode first; the lowest idle ones for whole GPUs.
 GpuSet tight_gpus(const Fleet& fleet, NodeSlot slot, const TaskGpuNeed& need);
+
+// What `tight` compares of a choice, for explanations.
+std::vector<PolicyTerm> tight_terms(const Fleet& fleet, const PlacementQuery& query,
+                                    const PlacementChoice& choice);
 
 }  // namespace cotenant::core

@@ -48,6 +48,7 @@ Result<ApiReply> list_attributes(const ApiContext& context, const Json& body);
 // cotenant's own.
 Result<ApiReply> open_stream(const ApiContext& context, const Json& body);
 Result<ApiReply> describe_gpus(const ApiContext& context, const Json& body);
+Result<ApiReply> explain(const ApiContext& context, const Json& body);
 Result<ApiReply> create_join_token(const ApiContext& context, const Json& body);
 Result<ApiReply> list_join_tokens(const ApiContext& context, const Json& body);
 Result<ApiReply> revoke_join_token(const ApiContext& context, const Json& body);

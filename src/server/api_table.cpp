@@ -52,6 +52,7 @@ constexpr std::array kOwnOperations = {
     Row{"ListJoinTokens", api::list_join_tokens},
     Row{"RevokeJoinToken", api::revoke_join_token},
     Row{"ForgetAgent", api::forget_agent},
+    Row{"Explain", api::explain},
 };
 
 template <std::size_t N>

@@ -70,6 +70,10 @@ class CoreEngine {
   void tick();
 
   const core::State& state() const { return state_; }
+  // For dry runs on the engine's thread, which put back what they change (core/dry_run.h).
+  core::State& what_if_state() { return state_; }
+  base::Prng prng() const { return prng_; }
+  base::TimeMs now_ms() const { return clock_->now_ms(); }
   bool writable() const { return writable_; }
   // Why writes are refused; nothing while they are not.
   std::optional<base::Error> trouble() const;

@@ -86,6 +86,16 @@ class CoreLoop final : public CommandQueue {
     return future.get();
   }
 
+  // Like read(), for a dry run: it may change the state if it has put everything back when it returns.
+  // The context is what a command would get now; its generator is a copy.
+  template <class T>
+  base::Result<T> what_if(std::function<T(core::State&, const core::Context&)> view) {
+    return read<T>([&](const core::State&) {
+      base::Prng prng = engine_.prng();
+      return view(engine_.what_if_state(), core::Context{engine_.now_ms(), prng});
+    });
+  }
+
  private:
   using Read = std::function<void(const base::Result<const core::State*>&)>;
 

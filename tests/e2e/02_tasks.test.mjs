@@ -1,5 +1,7 @@
 // Whole GPUs, how tasks end, overrides, counts, client tokens, lists, and what is refused.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import {before, beforeEach, test} from 'node:test';
 
 import {
@@ -257,4 +259,33 @@ test('more than any machine here could give is a failure, not an exception', asy
   assert.equal(reply.failures.length, 1);
   assert.equal(reply.failures[0].reason, 'RESOURCE:GPU');
   assert.match(reply.failures[0].detail, /Infeasible/);
+});
+
+test('explain says beforehand where a task goes, runs nothing, and says afterwards why it is there', async () => {
+  const input = definition('explained', sharingContainer('main', 9000, ['--memory-mib', '64']));
+  const file = path.join(cotenant.folder, 'explained.json');
+  fs.writeFileSync(file, JSON.stringify(input));
+  const told = cotenant.cli(['explain', file, '--count', '2']);
+  assert.match(told.stdout, /^explained \(not registered\): 2 in cluster default, group family:explained\n/);
+  assert.match(told.stdout, /\n1: goes to instance [0-9a-f]{12}, GPU \d GPU-[0-9a-f]{8} \(IDLE\)/);
+  const {request, decisions} = JSON.parse(cotenant.cli(['explain', file, '--count', '2', '--output', 'json']).stdout);
+  assert.equal(request.gpu.memoryInMiB, 9000);
+  assert.deepEqual((await cotenant.call('ListTasks', {})).taskArns, []);
+  assert.equal((await cotenant.refusal('DescribeTaskDefinition', {taskDefinition: 'explained'})).name, 'ClientException');
+
+  const family = await cotenant.register(input);
+  const {tasks} = await cotenant.call('RunTask', {taskDefinition: family, count: 2});
+  assert.deepEqual(tasks.map((task) => task.containers[0].gpuIds[0]),
+                   decisions.map((decision) => decision.place.gpus[0].gpuId));
+  const id = tasks[0].taskArn.split('/').at(-1);
+  const why = cotenant.cli(['explain', id.slice(0, 12)]);
+  assert.match(why.stdout, new RegExp(`^task ${id.slice(0, 12)} is \\w+ on instance`));
+  assert.match(why.stdout, /tight -?\d+, unusable -?\d+, cpu -?\d+, scarcity -?\d+ per-mille of a GPU/);
+
+  const run = path.join(cotenant.folder, 'run.json');
+  fs.writeFileSync(run, JSON.stringify({taskDefinition: family, count: 3, placementStrategy: [{type: 'binpack', field: 'gpuMemory'}]}));
+  const full = cotenant.cli(['explain', run, '--count', '100'], {mayFail: true});
+  assert.equal(full.status, 1, 'not all of them find a place');
+  assert.match(full.stdout, /not placed: RESOURCE:GPU: NoFit/);
+  assert.match(full.stdout, /ranked by: binpack gpuMemory/);
 });

@@ -31,7 +31,8 @@ Outcome run(std::vector<std::string> arguments) {
 }
 
 const std::vector<std::vector<std::string>> kClientVerbs = {
-    {"run", "a-family"}, {"ps"}, {"stop", "--all"}, {"gpus"}, {"token", "list"}};
+    {"run", "a-family"}, {"explain", "a-family"}, {"ps"}, {"stop", "--all"}, {"gpus"},
+    {"token", "list"}};
 
 // Nobody listens at either address; the error names the one that was tried.
 TEST(AppTest, TheEndpointOptionWinsOverTheVariable) {
@@ -57,6 +58,10 @@ TEST(AppTest, WrongCommandLines) {
     std::string want;
   } rows[] = {
       {{}, "subcommand"},
+      {{"explain"}, "what"},
+      {{"explain", "f", "--count", "0"}, "--count"},
+      {{"explain", "f", "--count", "101"}, "--count"},
+      {{"explain", "f", "--instances", "101"}, "--instances"},
       {{"simulate", "--nodes", "n", "--pods", "p", "--gpu-mib", "0"}, "--gpu-mib"},
       {{"simulate", "--nodes", "n", "--pods", "p", "--mib", "0"}, "--mib"},
       {{"run"}, "what"},
