@@ -106,9 +106,11 @@ base::Status remove_container(ports::ContainerRuntime& runtime,
 }
 
 // A container takes as long to stop as it likes, up to its time-out; the others do not wait for it.
+// What cannot be removed is left in `containers`.
 base::Status remove_at_once(ports::ContainerRuntime& runtime,
-                            const std::vector<ports::ContainerState>& containers) {
+                            std::vector<ports::ContainerState>& containers) {
   std::mutex mutex;
+  std::vector<ports::ContainerState> left;
   std::size_t next = 0;
   base::Status outcome;
   const auto work = [&] {
@@ -120,6 +122,7 @@ base::Status remove_at_once(ports::ContainerRuntime& runtime,
       const base::Status removed = remove_container(runtime, container);
       lock.lock();
       if (removed) fmt::print("removed container {}\n", container.name);
+      if (!removed) left.push_back(container);
       if (!removed && outcome) outcome = removed;
     }
   };
@@ -133,6 +136,7 @@ base::Status remove_at_once(ports::ContainerRuntime& runtime,
   }
   work();
   helpers.clear();
+  containers = std::move(left);
   return outcome;
 }
 
@@ -151,9 +155,10 @@ base::Status remove_containers(const Installation& installation, const std::stri
   std::erase_if(*containers, [](const ports::ContainerState& container) {
     return container.labels.count(agent::kContainerLabel) == 0;
   });
-  if (auto removed = remove_at_once(*engine->runtime, *containers); !removed) {
-    return engine_error(removed.error());
-  }
+  base::Status removed = remove_at_once(*engine->runtime, *containers);
+  // Podman keeps a container whose network others share until those are gone; they are by now.
+  if (!removed) removed = remove_at_once(*engine->runtime, *containers);
+  if (!removed) return engine_error(removed.error());
   // The volumes that tasks had for themselves.
   auto swept = engine->runtime->remove_unused_volumes(agent::kInstanceLabel, instance_id);
   if (!swept) return engine_error(swept.error());
