@@ -106,6 +106,9 @@ struct DaemonState {
   ClientDefaults defaults;
   SmPartitions partitions{SmPartitions::Dialect::kV2};
   std::list<Server> servers;
+  // A server or a namespace has been taken off its list in this turn: what poll() reported besides may
+  // be about it, and is left to the next turn.
+  bool has_erased = false;
   std::list<Waiting> waiting;
   std::list<Console> consoles;
 

@@ -219,6 +219,7 @@ void ControlDaemon::reap_servers() {
     } else {
       remove_server_files(&*at);
       at = state_.servers.erase(at);
+      state_.has_erased = true;
     }
     answer_for_dead_server(pid);
     if (state_.v3) continue;

@@ -86,6 +86,7 @@ std::string v3_namespace_delete(ControlDaemon& daemon, Console* console,
   }
   daemon.remove_namespace_files(*server, space);
   server->namespaces.remove_if([&](const Namespace& other) { return &other == space; });
+  daemon.state().has_erased = true;
   return "";
 }
 

@@ -75,6 +75,7 @@ std::string v3_server_delete(ControlDaemon& daemon, Console* console,
   if (server->pid == 0) {
     daemon.remove_server_files(server);
     daemon.state().servers.remove_if([server](const Server& other) { return &other == server; });
+    daemon.state().has_erased = true;
     return "";
   }
   server->ending = true;

@@ -175,6 +175,23 @@ TEST(MpsServer, InitializingTakesTime) {
   EXPECT_EQ(mps.control_log().find("exited with status 1"), std::string::npos);
 }
 
+// The end of a server reaches the daemon twice, by SIGCHLD and by its channel, here in one turn of its
+// loop (the sanitizers see what is touched after that).
+TEST(MpsServer, DiesWhileTheDaemonLooksAway) {
+  Gpusimd driver("1xL4");
+  Mps mps(driver);
+  for (int round = 0; round < 3; ++round) {
+    const std::string server = mps.start_server();
+    mps.daemon().kill(SIGSTOP);
+    ASSERT_TRUE(eventually([&] { return state_of(std::to_string(mps.daemon().pid())) == 'T'; }));
+    ASSERT_EQ(::kill(std::stoi(server), SIGKILL), 0);
+    ASSERT_TRUE(eventually([&] { return state_of(server) == 'Z'; }));
+    mps.daemon().kill(SIGCONT);
+    EXPECT_TRUE(eventually([&] { return mps.ask("get_server_list").empty(); }));
+  }
+  EXPECT_EQ(probe_lines(mps.client(), {"init", "ctx"}), "init 0\nctx 0\n");
+}
+
 // A server that cannot start is tried again 5 times, then the client gets 805 (bottlerocket issue
 // 4673).
 TEST(MpsServer, FiveRetriesThen805) {
