@@ -70,7 +70,7 @@ class FleetHistory {
       query.constraints.push_back(
           {"zone",
            [this, wanted](NodeSlot slot) { return images_[slot].attributes.starts_with(wanted); },
-           true});
+           "zone", true});
     }
     if (one_in(6)) {
       const auto odd = static_cast<NodeSlot>(roll(2));
