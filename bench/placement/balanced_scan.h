@@ -1,4 +1,4 @@
-// Policy `balanced` once more, straight from its definition (core/balanced_policy.h, docs/placement.md)
+// Policy `balanced` once more, straight from its definition (core/placement/balanced_policy.h, docs/placement.md)
 // and by a scan of all nodes for each decision: what the engine is measured against and must agree with.
 //
 // Scores are cached for each pair of request shape and node and made anew where the node has changed or

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "core/tight_policy.h"
+#include "core/placement/tight_policy.h"
 #include "replay/openb_trace.h"
 
 namespace cotenant::bench {

@@ -13,10 +13,10 @@
 
 #include "balanced_scan.h"
 #include "bench_cluster.h"
-#include "core/placement_ranking.h"
-#include "core/policy_engine.h"
-#include "core/query.h"
-#include "core/what_if.h"
+#include "core/placement/placement_ranking.h"
+#include "core/placement/policy_engine.h"
+#include "core/placement/what_if.h"
+#include "core/query/query.h"
 
 namespace {
 

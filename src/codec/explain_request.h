@@ -4,7 +4,7 @@
 #include "base/result.h"
 #include "codec/ecs_request.h"
 #include "codec/json.h"
-#include "core/explain.h"
+#include "core/placement/explain.h"
 
 namespace cotenant::codec {
 

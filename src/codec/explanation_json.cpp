@@ -7,7 +7,7 @@
 
 #include "codec/ecs_response.h"
 #include "codec/json_members.h"
-#include "core/placement_plan.h"
+#include "core/placement/placement_plan.h"
 
 namespace cotenant::codec {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "base/ids.h"
 #include "codec/json.h"
-#include "core/explanation.h"
+#include "core/placement/explanation.h"
 
 namespace cotenant::codec {
 

@@ -9,7 +9,7 @@
 
 #include "base/limits.h"
 #include "codec/invalid.h"
-#include "core/placement_policy.h"
+#include "core/placement/placement_policy.h"
 
 namespace cotenant::codec {
 namespace {

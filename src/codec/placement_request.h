@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "codec/json.h"
-#include "core/placement_rules.h"
+#include "core/placement/placement_rules.h"
 
 namespace cotenant::codec {
 

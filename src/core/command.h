@@ -11,7 +11,7 @@
 #include "base/ids.h"
 #include "core/desired.h"
 #include "core/instance.h"
-#include "core/placement_rules.h"
+#include "core/placement/placement_rules.h"
 #include "core/record_ref.h"
 #include "core/state.h"
 

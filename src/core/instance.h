@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "core/fleet_node.h"
 #include "core/gpu_ledger.h"
 #include "core/instance_ports.h"
+#include "core/placement/fleet_node.h"
 #include "core/tags.h"
 #include "core/task_definition.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 #include "core/container_override.h"
-#include "core/fleet_mirror.h"
+#include "core/placement/fleet_mirror.h"
 
 namespace cotenant::core {
 

@@ -11,14 +11,14 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "core/cluster_placement.h"
 #include "core/desired.h"
 #include "core/instance.h"
+#include "core/placement/cluster_placement.h"
+#include "core/placement/workload.h"
 #include "core/record_ref.h"
 #include "core/tags.h"
 #include "core/task.h"
 #include "core/task_definition.h"
-#include "core/workload.h"
 
 namespace cotenant::core {
 

@@ -14,7 +14,7 @@
 #include "core/container_life.h"
 #include "core/gpu_request.h"
 #include "core/port_mapping.h"
-#include "core/query.h"
+#include "core/query/query.h"
 #include "core/tags.h"
 #include "core/task_settings.h"
 

@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "core/container_override.h"
-#include "core/port_placement.h"
+#include "core/placement/port_placement.h"
 
 namespace cotenant::core::rules {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/result.h"
 #include "core/command.h"
 #include "core/effect.h"
-#include "core/placement.h"
-#include "core/placement_plan.h"
+#include "core/placement/placement.h"
+#include "core/placement/placement_plan.h"
 #include "core/reducer.h"
 
 namespace cotenant::core::rules {

@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
-#include "core/placement.h"
+#include "core/placement/placement.h"
 #include "core/reducer_rules.h"
 #include "core/task_launch.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/limits.h"
 #include "base/prng.h"
-#include "core/policy_engine.h"
-#include "core/training_shapes.h"
+#include "core/placement/policy_engine.h"
+#include "core/placement/training_shapes.h"
 
 namespace cotenant::replay {
 namespace {

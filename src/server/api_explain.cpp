@@ -1,7 +1,7 @@
 // Explain: cotenant's own, a dry run of RunTask.
 #include "codec/explain_request.h"
 #include "codec/explanation_json.h"
-#include "core/explain.h"
+#include "core/placement/explain.h"
 #include "server/api_functions.h"
 
 namespace cotenant::server::api {

@@ -70,7 +70,7 @@ class CoreEngine {
   void tick();
 
   const core::State& state() const { return state_; }
-  // For dry runs on the engine's thread, which put back what they change (core/dry_run.h).
+  // For dry runs on the engine's thread, which put back what they change (core/placement/dry_run.h).
   core::State& what_if_state() { return state_; }
   base::Prng prng() const { return prng_; }
   base::TimeMs now_ms() const { return clock_->now_ms(); }

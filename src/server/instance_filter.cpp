@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "core/placement_plan.h"
-#include "core/query.h"
+#include "core/placement/placement_plan.h"
+#include "core/query/query.h"
 
 namespace cotenant::server {
 

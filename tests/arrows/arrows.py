@@ -39,7 +39,7 @@ LIBRARIES = {
     "dlfcn.h": {"adapters"},
     "CLI/": {"cli"},
     "prometheus/": {"server"},
-    "re2/": {"core/query_pattern.cpp"},
+    "re2/": {"core/query/query_pattern.cpp"},
     "lzma.h": {"replay"},
     "gtest/": set(),
     "gmock/": set(),

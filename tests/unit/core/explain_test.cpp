@@ -1,4 +1,4 @@
-#include "core/explain.h"
+#include "core/placement/explain.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/value_policy.h"
+#include "core/placement/value_policy.h"
 #include "world.h"
 
 namespace cotenant::core::test {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "core/fleet.h"
-#include "core/placement_query.h"
+#include "core/placement/fleet.h"
+#include "core/placement/placement_query.h"
 
 namespace cotenant::core::test {
 

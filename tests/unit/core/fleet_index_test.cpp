@@ -5,10 +5,10 @@
 #include <optional>
 #include <tuple>
 
-#include "core/placement_ranking.h"
-#include "core/policy_engine.h"
-#include "core/tight_policy.h"
-#include "core/what_if.h"
+#include "core/placement/placement_ranking.h"
+#include "core/placement/policy_engine.h"
+#include "core/placement/tight_policy.h"
+#include "core/placement/what_if.h"
 #include "fleet_history.h"
 #include "unit/sanitized.h"
 

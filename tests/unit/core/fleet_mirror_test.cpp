@@ -1,8 +1,8 @@
 // The fleet of each cluster follows every command: no rule may forget to tell it.
 #include <gtest/gtest.h>
 
-#include "core/fleet_mirror.h"
-#include "core/tight_policy.h"
+#include "core/placement/fleet_mirror.h"
+#include "core/placement/tight_policy.h"
 #include "random_history.h"
 #include "unit/sanitized.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "builders.h"
-#include "core/placement.h"
+#include "core/placement/placement.h"
 
 namespace cotenant::core {
 namespace {

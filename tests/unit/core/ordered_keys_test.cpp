@@ -1,4 +1,4 @@
-#include "core/ordered_keys.h"
+#include "core/placement/ordered_keys.h"
 
 #include <gtest/gtest.h>
 

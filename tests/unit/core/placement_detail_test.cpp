@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "builders.h"
-#include "core/placement.h"
+#include "core/placement/placement.h"
 
 namespace cotenant::core {
 namespace {

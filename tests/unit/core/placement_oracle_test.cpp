@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "core/placement.h"
+#include "core/placement/placement.h"
 #include "unit/sanitized.h"
 
 namespace cotenant::core {

@@ -5,8 +5,8 @@
 
 #include "base/limits.h"
 #include "base/prng.h"
-#include "core/query.h"
-#include "core/query_values.h"
+#include "core/query/query.h"
+#include "core/query/query_values.h"
 
 namespace cotenant::core {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/instance.h"
-#include "core/placement.h"
+#include "core/placement/placement.h"
 #include "core/task.h"
 #include "core/task_definition.h"
 
