@@ -231,24 +231,6 @@ TEST(Explain, IsTheDecisionThatRunTaskThenMakes) {
 }
 
 // Where a cluster is so large that scores are filled in over several decisions.
-TEST(Explain, LeavesTheScoresOfALargeClusterAsTheyWere) {
-  ExplainTwins twins(7);
-  for (const TaskDefinition& each : explained_definitions()) {
-    twins.command(RegisterTaskDefinition{each});
-  }
-  for (int i = 0; i < static_cast<int>(kScoresPerDecision) + 500; ++i) {
-    InstanceRegistration made =
-        registration("i" + std::to_string(i), {idle_gpu(24000), idle_gpu(24000)});
-    made.cpu_units = 2048 + static_cast<std::int64_t>(twins.roll(9)) * 512;
-    twins.connect(made);
-  }
-  for (int step = 0; step < 6; ++step) {
-    RunTask run = World::run_command(step % 3 == 2 ? "cpu" : "pair", 10);
-    twins.run(run);
-    twins.end_one();
-  }
-}
-
 TEST(Explain, SixteenHalvesOnEightGpusAreTwoOnEach) {
   for (const std::string_view policy : placement_policy_names()) {
     SCOPED_TRACE(policy);
