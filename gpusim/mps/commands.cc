@@ -214,6 +214,7 @@ std::string terminate_client(ControlDaemon& daemon, Console* console, const Word
   message.pid = client->id;
   if (!daemon.send_to(server, message)) return fmt::format("{}\n", kMpsConnectionFailed);
   console->waits_for_termination = client->id;
+  console->terminating_server = server->pid;
   return "";
 }
 

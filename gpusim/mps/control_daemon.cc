@@ -215,9 +215,9 @@ int ControlDaemon::run() {
     std::vector<pollfd> entries;
     for (const Watch& watch : watched) entries.push_back({watch.fd, POLLIN, 0});
     if (poll(entries.data(), entries.size(), poll_timeout_ms()) < 0 && errno != EINTR) return 1;
-    // Lists keep their elements' addresses; after one has been erased no action is taken any more in this
-    // turn. Sessions
-    // come before what is accepted in this turn: one that has ended does not collide with the next.
+    // Lists keep their elements' addresses; after one has been erased no action is taken any more in
+    // this turn. Sessions come before what is accepted in it: one that has ended does not collide with
+    // the next.
     const size_t first_console = 1;
     state_.has_erased = false;
     for (size_t i = first_console; i < watched.size() && !state_.has_erased; ++i) {

@@ -85,7 +85,8 @@ struct Console {
   uint64_t due_ms = 0;
   // What the console waits for, if its command is not answered yet.
   int32_t waits_for_server_exit = 0;
-  int32_t waits_for_termination = 0;
+  int32_t waits_for_termination = 0;  // of this client ...
+  int32_t terminating_server = 0;     // ... by this server
   bool waits_for_quit = false;
   bool waits() const {
     return waits_for_server_exit != 0 || waits_for_termination != 0 || waits_for_quit;

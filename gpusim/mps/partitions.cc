@@ -152,7 +152,9 @@ bool SmPartitions::remove(std::string_view gpu, std::string_view id_or_name) {
   }
   return !id_or_name.empty() &&
          std::erase_if(rows_, [&](const Row& row) {
-           return row.gpu == uuid && (dialect_ == Dialect::kV2 ? row.id : row.name) == id_or_name;
+           // What is configured only may name its GPU otherwise.
+           return (row.gpu == uuid || row.gpu == gpu) &&
+                  (dialect_ == Dialect::kV2 ? row.id : row.name) == id_or_name;
          }) != 0;
 }
 

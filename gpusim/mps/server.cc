@@ -167,7 +167,12 @@ bool ServerProcess::serve_channel() {
   }
   switch (message->kind) {
     case ChannelKind::kClient:
-      if (fd >= 0) add_client(*message, fd);
+      if (fd >= 0) {
+        add_client(*message, fd);
+      } else {
+        // No descriptor was free to receive it: its connection is closed, which is 805.
+        report(ChannelKind::kClientRejected, message->pid);
+      }
       return true;
     case ChannelKind::kDefaults:
       defaults_ = take_defaults(*message);

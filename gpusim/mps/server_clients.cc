@@ -128,7 +128,10 @@ void ServerProcess::add_client(const ChannelMessage& message, int fd) {
   // The client gets a connection of its own to the server, by SCM_RIGHTS and with SO_PASSCRED set
   // (seen by gVisor, issues 14594 and 14595).
   int pair[2] = {-1, -1};
-  if (welcome.result == kMpsOk && !connect_pair(pair)) welcome.result = kMpsConnectionFailed;
+  if (welcome.result == kMpsOk && !connect_pair(pair)) {
+    welcome.result = kMpsConnectionFailed;
+    revoke(id);
+  }
   bool told = true;
   if (welcome.result == kMpsOk) {
     told = send_message_with_fd(fd, &welcome, sizeof welcome, pair[1], MSG_DONTWAIT);
@@ -163,6 +166,14 @@ void ServerProcess::add_client(const ChannelMessage& message, int fd) {
   if (!told) drop_client(id);
 }
 
+// gpusimd forgets that the process is a client.
+void ServerProcess::revoke(int32_t pid) {
+  Request request = make_request(Op::kMpsRelease);
+  request.pid = pid;
+  Reply reply;
+  driver_.call(&request, &reply);
+}
+
 // After its hello a client has nothing to say but its goodbye: anything else ends it.
 void ServerProcess::read_client(int32_t pid) {
   const auto found = clients_.find(pid);
@@ -182,10 +193,7 @@ void ServerProcess::drop_client(int32_t pid) {
   close(found->second.fd);
   if (found->second.pidfd >= 0) close(found->second.pidfd);
   clients_.erase(found);
-  Request request = make_request(Op::kMpsRelease);
-  request.pid = pid;
-  Reply reply;
-  driver_.call(&request, &reply);
+  revoke(pid);
   log_.line("Receive command failed, assuming client exit");
   log_.line("Client process disconnected");
   log_.line(

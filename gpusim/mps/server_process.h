@@ -52,6 +52,7 @@ class ServerProcess {
 
   void add_client(const ChannelMessage& message, int fd);
   int32_t admit(const ChannelMessage& message, int32_t pid, ClientWelcome* welcome);
+  void revoke(int32_t pid);
   bool is_before_volta() const;
   void read_client(int32_t pid);
   void drop_client(int32_t pid);

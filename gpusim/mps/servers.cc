@@ -131,6 +131,7 @@ void ControlDaemon::serve_channel(Server* server) {
     case ChannelKind::kTerminated:
       for (Console& console : state_.consoles) {
         if (console.waits_for_termination != pid) continue;
+        if (console.terminating_server != server->pid) continue;
         console.waits_for_termination = 0;
         answer(&console, fmt::format("{}\n", message->result));
       }
@@ -183,7 +184,7 @@ void ControlDaemon::answer_for_dead_server(int32_t pid) {
       console.waits_for_server_exit = 0;
       answer(&console, "");
     }
-    if (console.waits_for_termination != 0) {
+    if (console.waits_for_termination != 0 && console.terminating_server == pid) {
       console.waits_for_termination = 0;
       answer(&console, fmt::format("{}\n", kMpsConnectionFailed));
     }

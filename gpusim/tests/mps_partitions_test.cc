@@ -262,6 +262,14 @@ TEST_F(MpsV3Partitions, ConfiguredBeforeTheServerRuns) {
   call(mps, {"gpusim", "kill-server"});
   ASSERT_TRUE(
       eventually([&] { return rows().find("large,9,-,false,configured") != std::string::npos; }));
+  // Meanwhile one is configured, and deleted, by the GPU's ordinal.
+  EXPECT_EQ(call(mps, {"sm-partition", "create", "other", "--server=s", "--device=0", "--chunks=1"})
+                .output,
+            "SM partition 'other' configured on device 0\n");
+  EXPECT_NE(rows().find(",other,1,"), std::string::npos);
+  EXPECT_EQ(call(mps, {"sm-partition", "delete", "other", "--server=s", "--device=0"}).output,
+            "SM partition 'other' deleted from device 0\n");
+  EXPECT_EQ(rows().find(",other,1,"), std::string::npos);
   EXPECT_EQ(probe_lines(client(mps, "s", ""), {"init", "ctx"}), "init 0\nctx 915\n")
       << "its next client starts it, and the partition is back";
 }

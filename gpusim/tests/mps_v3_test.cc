@@ -186,6 +186,31 @@ TEST_F(MpsV3, Clients) {
   EXPECT_EQ(held->line(), "sync 810");
 }
 
+// Another server's end is no answer for a client that this one is still to terminate.
+TEST_F(MpsV3, TerminateWhileAnotherServerEnds) {
+  const auto mps = start();
+  for (const char* server : {"a", "b"}) {
+    ask(*mps, {"server", "create", server});
+    ASSERT_TRUE(eventually([&] { return status(*mps, server) == "Ready"; }));
+  }
+  const auto held = probe(client(*mps, "a"), {"init", "ctx", "hold"});
+  for (int i = 0; i < 3; ++i) held->line();
+  const std::string pid = std::to_string(held->pid());
+  ASSERT_TRUE(eventually([&] { return ask(*mps, {"client", "get", pid, "server"}) == "a\n"; }));
+  const pid_t slow = std::stoi(pid_of(*mps, "a"));
+  const pid_t other = std::stoi(pid_of(*mps, "b"));
+  ASSERT_EQ(::kill(slow, SIGSTOP), 0);
+  Process console({binary("nvidia-cuda-mps-control"), "client", "terminate", pid},
+                  mps->environment());
+  ASSERT_TRUE(eventually(
+      [&] { return mps->control_log().find("Cmd:client terminate " + pid) != std::string::npos; }));
+  ASSERT_EQ(::kill(other, SIGKILL), 0);
+  ASSERT_TRUE(eventually([&] { return status(*mps, "b") == "Stopped"; }));
+  ASSERT_EQ(::kill(slow, SIGCONT), 0);
+  EXPECT_EQ(console.wait(), 0);
+  EXPECT_EQ(console.output(), "0\n");
+}
+
 // By server, in its own order.
 TEST_F(MpsV3, Devices) {
   const auto mps = start();

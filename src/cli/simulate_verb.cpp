@@ -129,12 +129,15 @@ int simulate_verb(const SimulateOptions& options) {
   if (options.mib != 0) sizes.reference_mib = options.mib;
   const auto replayed = replay::Replay::make(std::move(*trace), sizes);
   if (!replayed) return refused("--" + replayed.error().message);
+  if (const auto status = replayed->check_ratio(options.ratio); !status && options.churn == 0) {
+    return refused("--" + status.error().message);
+  }
 
   ResultPrinter printer(options.output == "json");
   std::vector<replay::PictureLine> lines;
   for (const replay::ReplayPolicy& policy : policies) {
     replay::PictureLine line{policy.shown, {}};
-    for (std::uint64_t seed = seeds->first; seed <= seeds->last; ++seed) {
+    for (std::uint64_t seed = seeds->first;; ++seed) {
       if (options.churn > 0) {
         const auto result = replayed->churn(policy, seed, options.churn);
         printer.row(policy.shown, seed, churn_columns(result, options.churn));
@@ -143,6 +146,7 @@ int simulate_verb(const SimulateOptions& options) {
         printer.row(policy.shown, seed, fill_up_columns(result));
         line.runs.push_back(result.unallocated_at);
       }
+      if (seed == seeds->last) break;  // which may be the last number there is
     }
     lines.push_back(std::move(line));
   }

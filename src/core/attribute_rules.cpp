@@ -46,6 +46,7 @@ Result<Outcome> put_attributes(State& state, const PutAttributes& command) {
     Instance& instance = state.instances.at(id);
     if (instance.custom_attributes == custom) continue;
     instance.custom_attributes = std::move(custom);
+    instance_changed(state, instance);
     outcome.effects.changed_records.insert({RecordKind::kInstance, id});
   }
   return outcome;
@@ -60,8 +61,9 @@ Result<Outcome> delete_attributes(State& state, const DeleteAttributes& command)
   }
   Outcome outcome;
   for (const TargetAttribute& attribute : command.attributes) {
-    auto& custom = state.instances.at(attribute.instance_id).custom_attributes;
-    if (custom.erase(attribute.name) == 0) continue;
+    Instance& instance = state.instances.at(attribute.instance_id);
+    if (instance.custom_attributes.erase(attribute.name) == 0) continue;
+    instance_changed(state, instance);
     outcome.effects.changed_records.insert({RecordKind::kInstance, attribute.instance_id});
   }
   return outcome;

@@ -20,6 +20,7 @@ using base::ErrorCode;
 using base::fail;
 using core::PlacementChoice;
 
+constexpr std::int64_t kArrivalsMax = 10'000'000;
 constexpr int kChurnArrivals = 45000;
 constexpr int kChurnWarmUp = 20000;
 // The trace has no MPS client slots: never too few.
@@ -216,6 +217,17 @@ class ReplayRun {
   std::int64_t capacity_mib_ = 0;
   std::int64_t used_mib_ = 0;
 };
+
+base::Status Replay::check_ratio(double ratio) const {
+  const double arrivals = ratio * static_cast<double>(capacity_milli_) /
+                          static_cast<double>(demand_milli_) *
+                          static_cast<double>(trace_.pods.size());
+  if (arrivals <= static_cast<double>(kArrivalsMax)) return {};
+  return fail(ErrorCode::kInvalidParameter,
+              fmt::format("ratio: {} are about {:.0f} arrivals of these pods on these nodes; at "
+                          "most {} are replayed",
+                          ratio, arrivals, kArrivalsMax));
+}
 
 FillUpResult Replay::fill_up(const ReplayPolicy& policy, std::uint64_t seed, double ratio) const {
   base::Prng prng(seed);

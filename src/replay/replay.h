@@ -56,6 +56,9 @@ class Replay {
   // Errors: a size is missing for a model, or is out of range.
   static base::Result<Replay> make(Trace trace, const GpuSizes& sizes);
 
+  // Small pods on a large fleet would be more arrivals than memory holds. Errors: so many that
+  // fill_up() would not take them.
+  base::Status check_ratio(double ratio) const;
   FillUpResult fill_up(const ReplayPolicy& policy, std::uint64_t seed, double ratio) const;
   ChurnResult churn(const ReplayPolicy& policy, std::uint64_t seed, double rho) const;
 

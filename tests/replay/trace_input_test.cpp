@@ -163,6 +163,25 @@ TEST(TraceInputTest, SizesMustBeKnownAndInRange) {
   EXPECT_TRUE(Replay::make(*trace, {80000, {}}).has_value());
 }
 
+// A million GPUs, and pods of a thousandth of one.
+TEST(TraceInputTest, MoreArrivalsThanMemoryHoldsAreRefused) {
+  const TraceFiles files;
+  std::string nodes = "sn,cpu_milli,memory_mib,gpu,model\n";
+  for (int i = 0; i < 16000; ++i) nodes += fmt::format("n{},1000,1000,64,T4\n", i);
+  const auto trace = read_trace(
+      files.write("/nodes.csv", nodes),
+      files.write("/pods.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,1,1,1,1\n"));
+  ASSERT_TRUE(trace.has_value()) << trace.error().message;
+  const auto replay = Replay::make(*trace, {});
+  ASSERT_TRUE(replay.has_value());
+  EXPECT_TRUE(replay->check_ratio(0.009).has_value());
+  const auto refused = replay->check_ratio(1.3);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message,
+            "ratio: 1.3 are about 1331200000 arrivals of these pods on these nodes; at most "
+            "10000000 are replayed");
+}
+
 TEST(PictureTest, HasALineForEachPolicy) {
   const std::string svg = draw_picture(
       {{"Balanced", {{20, 10, 5, 4, 4, 4, 4, 4}}}, {"FGD", {{20, 10, 6, 5, 5, 5, 5, 5}}}});

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@ namespace {
 
 struct Outcome {
   int exit_code = 0;
+  std::string output;
   std::string errors;
 };
 
@@ -25,7 +28,7 @@ Outcome run(std::vector<std::string> arguments) {
   testing::internal::CaptureStdout();
   Outcome outcome;
   outcome.exit_code = run_app(static_cast<int>(argv.size()), argv.data(), Composition{});
-  testing::internal::GetCapturedStdout();
+  outcome.output = testing::internal::GetCapturedStdout();
   outcome.errors = testing::internal::GetCapturedStderr();
   return outcome;
 }
@@ -86,6 +89,18 @@ TEST(AppTest, WrongCommandLines) {
     EXPECT_EQ(outcome.exit_code, kExitUsage) << row.want;
     EXPECT_NE(outcome.errors.find(row.want), std::string::npos) << outcome.errors;
   }
+}
+
+TEST(AppTest, SimulateTakesTheLastSeedThereIs) {
+  const std::string path = "/tmp/cotenant-app-test-trace-" + std::to_string(::getpid());
+  std::ofstream(path + ".nodes") << "sn,cpu_milli,memory_mib,gpu,model\nn1,8000,8000,2,T4\n";
+  std::ofstream(path + ".pods") << "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,1,1,1,500\n";
+  const Outcome outcome =
+      run({"simulate", "--nodes", path + ".nodes", "--pods", path + ".pods", "--policy", "TightGpu",
+           "--seed", "18446744073709551614..18446744073709551615"});
+  EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.errors;
+  EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 3) << outcome.output;
+  for (const char* end : {".nodes", ".pods"}) ::unlink((path + end).c_str());
 }
 
 TEST(AppTest, FilesThatAreNoDefinition) {
