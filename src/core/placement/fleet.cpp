@@ -39,6 +39,7 @@ ClassId Fleet::class_of(const std::string& model, std::int64_t gpu_mib) {
   }
   if (classes_.size() == kNodeClasses) return static_cast<ClassId>(kNodeClasses - 1);
   classes_.push_back({model, gpu_mib});
+  ++classes_version_;
   return static_cast<ClassId>(classes_.size() - 1);
 }
 
@@ -108,7 +109,10 @@ void Fleet::put(NodeSlot slot, const NodeImage& image) {
   node.placeable = image.active && image.connected;
   NodeClass& its_class = classes_[node.node_class];
   its_class.gpus += node.gpu_count;
-  its_class.gpus_per_node = std::max(its_class.gpus_per_node, int{node.gpu_count});
+  if (node.gpu_count > its_class.gpus_per_node) {
+    its_class.gpus_per_node = node.gpu_count;
+    ++classes_version_;
+  }
   total_gpus_ += node.gpu_count;
   total_cpu_ += node.cpu_total;
   for (std::size_t i = 0; i < node.gpu_count; ++i) gpus_[node.gpu_begin + i].derive_milli();

@@ -65,6 +65,8 @@ class Fleet {
 
   const FleetIndex& index() const { return index_; }
   const std::vector<NodeClass>& classes() const { return classes_; }
+  // Changes with what policies build their tables for: a class that is new, or has a larger node.
+  std::uint32_t classes_version() const { return classes_version_; }
   // Finds or makes the class; a replay makes them in its own order.
   ClassId class_of(const std::string& model, std::int64_t gpu_mib);
 
@@ -109,6 +111,7 @@ class Fleet {
   std::vector<std::uint64_t> last_changes_;  // by slot
   std::vector<FleetGpu> gpus_;
   std::vector<NodeClass> classes_;
+  std::uint32_t classes_version_ = 0;
   FleetIndex index_;
   std::vector<NodeSlot> changes_;
   std::uint64_t changes_begin_ = 1;

@@ -17,9 +17,14 @@ PolicyEngine::Chooser& PolicyEngine::find_or_make(std::string_view policy) {
 PolicyEngine::Chooser& PolicyEngine::chooser(const Fleet& fleet, const Workload& workload,
                                              std::string_view policy) {
   Chooser& chooser = find_or_make(policy);
-  if (!chooser.fixed && chooser.trainings != workload.trainings()) {
+  // Also for classes that have come since: after a restart the tables are built for all that are there.
+  const bool is_due =
+      chooser.trainings != workload.trainings() ||
+      (workload.trainings() != 0 && chooser.classes_version != fleet.classes_version());
+  if (!chooser.fixed && is_due) {
     chooser.policy->train(fleet, workload.training_set());
     chooser.trainings = workload.trainings();
+    chooser.classes_version = fleet.classes_version();
     chooser.rows.invalidate();
   }
   return chooser;
@@ -68,7 +73,8 @@ PolicyEngine PolicyEngine::fork(std::string_view policy, const PlacementQuery& q
   const auto found = chosen_by_.find(policy);
   if (found == chosen_by_.end()) return forked;
   const Chooser& from = found->second;
-  Chooser to{from.policy->clone(), from.rows.fork(query), from.trainings, from.fixed};
+  Chooser to{from.policy->clone(), from.rows.fork(query), from.trainings, from.fixed,
+             from.classes_version};
   forked.chosen_by_.emplace(std::string(policy), std::move(to));
   return forked;
 }

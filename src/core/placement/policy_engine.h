@@ -64,8 +64,9 @@ class PolicyEngine {
   struct Chooser {
     std::unique_ptr<PlacementPolicy> policy;
     ScoreRows rows;
-    std::int64_t trainings = 0;  // of the workload that it has seen
-    bool fixed = false;          // trained from elsewhere
+    std::int64_t trainings = 0;         // of the workload that it has seen
+    bool fixed = false;                 // trained from elsewhere
+    std::uint32_t classes_version = 0;  // of the fleet, that its tables are for
   };
   Chooser& chooser(const Fleet& fleet, const Workload& workload, std::string_view policy);
   Chooser& find_or_make(std::string_view policy);

@@ -31,7 +31,7 @@ ScoreRows::Row& ScoreRows::row_for(const Fleet& fleet, const PlacementQuery& que
   if (row == nullptr) row = std::make_unique<Row>();
   row->last_used = ++clock_;
   const std::size_t most =
-      std::max<std::size_t>(2, kScoreRowBytes / (6 * std::max<std::size_t>(fleet.size(), 1)));
+      std::clamp<std::size_t>(kScoreRowBytes / (6 * (fleet.size() + 1)), 2, kScoreRowsMax);
   Row& wanted = *row;
   if (rows_.size() > most) {
     rows_.erase(std::min_element(rows_.begin(), rows_.end(), [](const auto& a, const auto& b) {

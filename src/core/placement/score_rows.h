@@ -25,6 +25,8 @@ inline constexpr std::size_t kScoresPerDecision = 16384;
 inline constexpr std::size_t kScoresOfLargeFleet = 2048;
 // Bytes of all rows; the one that was not asked for longest goes.
 inline constexpr std::size_t kScoreRowBytes = std::size_t{64} << 20;
+// And at most so many, of which each costs something however small the fleet is.
+inline constexpr std::size_t kScoreRowsMax = 4096;
 
 class ScoreRows {
  public:

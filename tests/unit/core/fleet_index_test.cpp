@@ -176,6 +176,68 @@ TEST(ScoreRowsTest, EveryPolicyChoosesWhatAScanOfFreshScoresChooses) {
   }
 }
 
+// What one kind of need costs is kept for some thousands of kinds, not for all that ever came.
+TEST(ScoreRowsTest, KeepsABoundedNumberOfRows) {
+  FleetHistory history(6, 3);
+  PolicyEngine engine;
+  const Workload workload;
+  PlacementQuery query;
+  std::size_t full = 0;
+  for (std::size_t kind = 0; kind < 3 * kScoreRowsMax; ++kind) {
+    query.need.cpu_units = static_cast<std::int64_t>(kind);
+    engine.choose(history.fleet(), workload, "balanced", query);
+    if (kind == kScoreRowsMax) full = engine.bytes();
+  }
+  EXPECT_EQ(engine.bytes(), full);
+}
+
+// An engine that has been there all the while, and one that is new as after a restart, decide alike
+// when a class of nodes has come, or a node larger than those of its class, since the last training.
+TEST(PolicyEngineTest, DecidesAsAfterARestartWhenClassesHaveComeSinceTheTraining) {
+  const auto node = [](const std::string& model, std::size_t gpus, std::int32_t left_mib) {
+    NodeImage image;
+    image.cpu_total = image.cpu_free = 64 * 1024;
+    image.memory_total_mib = image.memory_free_mib = 65536;
+    image.model = model;
+    FleetGpu gpu;
+    gpu.total_mib = gpu.left_mib = 24000;
+    gpu.client_slots = 48;
+    image.gpus.assign(gpus, gpu);
+    image.gpus[0].left_mib = left_mib;
+    image.gpus[0].containers = left_mib < 24000 ? 1 : 0;
+    return image;
+  };
+  Fleet fleet;
+  for (int i = 0; i < 4; ++i) fleet.add(node("L4", 2, 24000 - 6000 * i));
+  PlacementQuery query;
+  query.need.cpu_units = 1024;
+  query.need.gpu.shared_containers = 1;
+  Workload workload;
+  for (int i = 0; i < 100; ++i) {
+    query.need.gpu.shared_memory_mib = i % 3 == 0 ? 11000 : 2000;
+    workload.arrive(fleet, shape_of(fleet, query));
+  }
+  ASSERT_EQ(workload.trainings(), 1);
+  for (const std::string_view name : placement_policy_names()) {
+    if (name == "tight") continue;
+    SCOPED_TRACE(name);
+    PolicyEngine engine;
+    const auto choice = engine.choose(fleet, workload, name, query);
+    ASSERT_TRUE(choice.has_value());
+    Fleet grown = fleet;
+    grown.add(node("A10", 2, 5000));
+    grown.add(node("L4", 4, 13000));
+    PolicyEngine restarted;
+    for (NodeSlot slot = 0; slot < grown.size(); ++slot) {
+      if (!grown.gpus_fit(slot, query.need.gpu)) continue;
+      const auto live = engine.cost(grown, workload, name, query, slot);
+      const auto fresh = restarted.cost(grown, workload, name, query, slot);
+      ASSERT_TRUE(live && fresh);
+      EXPECT_EQ(live->value, fresh->value) << slot;
+    }
+  }
+}
+
 // A fleet larger than what one decision scores: rows fill over several decisions, and whatever fits is
 // placed all the while.
 TEST(ScoreRowsTest, ALargeFleetPlacesFromTheFirstDecisionOn) {

@@ -11,8 +11,10 @@ namespace {
 
 std::string describe(const Fleet& fleet, NodeSlot slot) {
   const FleetNode& node = fleet.node(slot);
-  std::string text = std::to_string(node.cpu_free) + " " + std::to_string(node.memory_free_mib) +
-                     (node.placeable ? " on" : " off") + (node.can_share ? " shares" : "");
+  const IndexPartition& partition = fleet.index().partitions[node.partition];
+  std::string text = partition.same_attributes ? partition.attributes + ": " : "other: ";
+  text += std::to_string(node.cpu_free) + " " + std::to_string(node.memory_free_mib) +
+          (node.placeable ? " on" : " off") + (node.can_share ? " shares" : "");
   for (std::size_t i = 0; i < node.gpu_count; ++i) {
     const FleetGpu& gpu = fleet.gpu(slot, i);
     text += " | " + std::to_string(gpu.left_mib) + " " + std::to_string(gpu.containers) +
@@ -27,6 +29,13 @@ TEST(FleetMirrorTest, FollowsEveryCommand) {
     test::RandomHistory history(static_cast<std::uint64_t>(seed));
     for (int step = 0; step < 400; ++step) {
       static_cast<void>(history.step(history.next()));
+      if (step % 7 == 0 && !history.state().instances.empty()) {
+        const Instance& last = history.state().instances.rbegin()->second;
+        const std::string cluster = last.registration.cluster;
+        const TargetAttribute zone{last.registration.id, "zone", std::to_string(step % 3)};
+        static_cast<void>(step % 2 == 0 ? history.step(PutAttributes{cluster, {zone}})
+                                        : history.step(DeleteAttributes{cluster, {zone}}));
+      }
       for (const auto& [id, instance] : history.state().instances) {
         ASSERT_TRUE(instance.fleet_slot.has_value());
         const ClusterPlacement& placement =

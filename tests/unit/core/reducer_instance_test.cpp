@@ -236,6 +236,26 @@ TEST(DisconnectInstanceTest, NothingIsPlacedUntilItIsBack) {
   EXPECT_EQ(world.node("i1").gpus.container_count(0), 2);
 }
 
+// The index keeps nodes by their attributes: it must hear of those that change later.
+TEST(PutAttributesTest, ConstraintsSeeThemAtOnce) {
+  for (const std::string_view policy : placement_policy_names()) {
+    SCOPED_TRACE(policy);
+    World world;
+    world.define("half", {container("main", SharedGpu{kGpuMib / 2, {}})});
+    for (const std::string id : {"i1", "i2", "i3"}) world.connect(id, {idle_gpu()});
+    world.must(UpdateClusterSettings{"default", {{kPlacementPolicySetting, std::string(policy)}}});
+    RunTask run = World::run_command("half");
+    run.placement.member_of = {Query::parse("attribute:zone == a").value()};
+    EXPECT_EQ(world.run(run).failures.size(), 1U);
+    world.must(PutAttributes{"default", {{"i2", "zone", "a"}}});
+    const RunTaskReply placed = world.run(run);
+    ASSERT_EQ(placed.task_ids.size(), 1U);
+    EXPECT_EQ(world.task(placed.task_ids[0]).instance_id, "i2");
+    world.must(DeleteAttributes{"default", {{"i2", "zone", ""}}});
+    EXPECT_EQ(world.run(run).failures.size(), 1U);
+  }
+}
+
 TEST(ActiveInstancesTest, AreThoseOfTheClusterInOrderOfRegistration) {
   World world;
   world.must(CreateCluster{"other"});
