@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "base/limits.h"
+#include "core/placement/placement_policy.h"
+#include "core/query/query.h"
 #include "world.h"
 
 namespace cotenant::core {
