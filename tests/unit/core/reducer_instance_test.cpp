@@ -243,7 +243,7 @@ TEST(PutAttributesTest, ConstraintsSeeThemAtOnce) {
   for (const std::string_view policy : placement_policy_names()) {
     SCOPED_TRACE(policy);
     World world;
-    world.define("half", {container("main", SharedGpu{kGpuMib / 2, {}})});
+    world.define("half", {container("main", SharedGpu{test::kGpuMib / 2, {}})});
     for (const std::string id : {"i1", "i2", "i3"}) world.connect(id, {idle_gpu()});
     world.must(UpdateClusterSettings{"default", {{kPlacementPolicySetting, std::string(policy)}}});
     RunTask run = World::run_command("half");
