@@ -1,7 +1,8 @@
 // How fast and how large placement is: clusters of 1,000 to 100,000 nodes with 8 GPUs, 85 % full, requests
-// in the mix of the openb trace (bench_cluster.h says what nodes). A decision is the whole of it: CPU,
-// memory, attributes, GPU, and the reservation in the ledger and the index; ports, constraints,
-// strategies, what-if and explanations are switched on in turn. One thread; ratios are of one run.
+// in the mix of the openb trace (bench_cluster.h says what nodes). A decision is all of placement: CPU,
+// memory, attributes, GPU, and the reservation in the fleet and its index; ports, constraints,
+// strategies, what-if and explanations are switched on in turn. What RunTask does besides (the task, its
+// records, the instance's own ledger) is not in it. One thread; ratios are of one run.
 //
 //   placement_bench [NODES...]     default: 1000 10000 100000, and 1213 for balanced
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "balanced_scan.h"
 #include "bench_cluster.h"
@@ -205,7 +207,7 @@ double measure_tight(int nodes, const bench::Mix& mix) {
         }
         return std::optional<PlacementChoice>();
       }) / 10);
-  fmt::print("{:>7} memory: {:.0f} bytes a GPU (ledger and index)\n", nodes,
+  fmt::print("{:>7} memory: {:.0f} bytes a GPU (fleet and index)\n", nodes,
              static_cast<double>(fleet.bytes()) / static_cast<double>(fleet.total_gpus()));
   return placed;
 }
@@ -252,7 +254,8 @@ struct Decisions {
   }
 };
 
-Decisions run_engine(Cluster cluster, int arrivals, bool explain, std::size_t* bytes) {
+Decisions run_engine(Cluster cluster, std::string_view policy, int arrivals, bool explain,
+                     std::size_t* bytes) {
   core::PolicyEngine engine;
   core::Workload workload;
   Decisions out;
@@ -263,8 +266,8 @@ Decisions run_engine(Cluster cluster, int arrivals, bool explain, std::size_t* b
     const PlacementQuery& query = cluster.query(pod);
     const auto start = Clock::now();
     workload.arrive(cluster.fleet, core::shape_of(cluster.fleet, query));
-    const auto choice = engine.choose(cluster.fleet, workload, "balanced", query);
-    if (choice && explain) engine.terms(cluster.fleet, workload, "balanced", query, *choice);
+    const auto choice = engine.choose(cluster.fleet, workload, policy, query);
+    if (choice && explain) engine.terms(cluster.fleet, workload, policy, query, *choice);
     if (choice) {
       cluster.take(*choice, pod);
       workload.placed();
@@ -315,6 +318,19 @@ Decisions run_scan(Cluster cluster, const bench::Mix& mix, int arrivals) {
   return out;
 }
 
+// What a decision costs under each policy, on the same arrivals.
+void measure_policies(int nodes, const bench::Mix& mix) {
+  const Cluster cluster(nodes, mix, mix.node_cpu_milli, mix.node_memory_mib);
+  constexpr int kArrivals = 5000;
+  for (const std::string_view policy : core::placement_policy_names()) {
+    std::size_t bytes = 0;
+    const Decisions decisions = run_engine(cluster, policy, kArrivals, false, &bytes);
+    row(nodes, fmt::format("policy {}, release and place", policy), decisions.mean(),
+        fmt::format("us: median {:.1f}, p99 {:.0f}", decisions.at(0.5) / 1000,
+                    decisions.at(0.99) / 1000));
+  }
+}
+
 double measure_balanced(int nodes, const bench::Mix& mix) {
   const Cluster cluster(nodes, mix, mix.node_cpu_milli, mix.node_memory_mib);
   constexpr int kArrivals = 45000;  // as the published replays with departures
@@ -322,7 +338,7 @@ double measure_balanced(int nodes, const bench::Mix& mix) {
   Decisions engine;
   std::size_t bytes = 0;
   for (int run = 0; run < kRuns; ++run)
-    engine.keep_least(run_engine(cluster, kArrivals, false, &bytes));
+    engine.keep_least(run_engine(cluster, "balanced", kArrivals, false, &bytes));
   row(nodes, "balanced, release and place, learning", engine.mean(),
       fmt::format("us: median {:.1f}, p99 {:.0f}, p99.9 {:.0f}, longest {:.0f}",
                   engine.at(0.5) / 1000, engine.at(0.99) / 1000, engine.at(0.999) / 1000,
@@ -341,7 +357,7 @@ double measure_balanced(int nodes, const bench::Mix& mix) {
 
   Decisions explained;
   for (int run = 0; run < kRuns; ++run) {
-    explained.keep_least(run_engine(cluster, kArrivals, true, &bytes));
+    explained.keep_least(run_engine(cluster, "balanced", kArrivals, true, &bytes));
   }
   row(nodes, "balanced, each choice explained", explained.mean());
   return engine.mean();
@@ -363,6 +379,7 @@ int main(int argc, char** argv) {
     tight.push_back(measure_tight(nodes, mix));
     measure_lean(nodes, mix);
     balanced.push_back(measure_balanced(nodes == 1000 ? 1213 : nodes, mix));
+    if (nodes <= 20000) measure_policies(nodes == 1000 ? 1213 : nodes, mix);
   }
   if (sizes.size() > 1) {
     fmt::print("growth from {} to {} nodes: tight {:.2f} x, balanced {:.2f} x\n", sizes.front(),
