@@ -153,7 +153,7 @@ double measure_tight(int nodes, const bench::Mix& mix) {
       [&](NodeSlot slot) {
         return in_zones[static_cast<std::size_t>(pair % 2)].matches(zones.facts(slot));
       },
-      true};
+      "memberOf attribute:zone", true};
   const core::PlacementConstraint distinct{
       "distinct", [&](NodeSlot slot) { return slot % 3 != static_cast<unsigned>(pair % 3); }};
   const auto ports = [&](NodeSlot slot, bool) {
