@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,12 @@ Json text_map(const Pairs& pairs) {
 
 void set_text_list(Json& json, std::string_view member, const std::vector<std::string>& values) {
   if (!values.empty()) json.set(member, text_list(values));
+}
+
+// Podman's limits have no sign, so that -1 is no limit that it takes. The largest number that JSON of ours
+// can say is as good as unlimited.
+std::int64_t podman_limit(std::int64_t value) {
+  return value < 0 ? std::numeric_limits<std::int64_t>::max() : value;
 }
 
 Json namespace_json(std::string_view mode, std::string_view value = "") {
@@ -165,7 +172,9 @@ void set_podman_limits(const ports::ContainerSpec& spec, Json& body) {
   body.set("resource_limits", std::move(limits));
   Json rlimits = Json::array();
   for (const core::Ulimit& limit : spec.host.ulimits) {
-    rlimits.push(Json::object({{"type", limit.name}, {"soft", limit.soft}, {"hard", limit.hard}}));
+    rlimits.push(Json::object({{"type", limit.name},
+                               {"soft", podman_limit(limit.soft)},
+                               {"hard", podman_limit(limit.hard)}}));
   }
   if (!spec.host.ulimits.empty()) body.set("r_limits", std::move(rlimits));
   if (!spec.host.system_controls.empty()) {

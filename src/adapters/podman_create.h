@@ -20,8 +20,8 @@ inline constexpr const char* kLibpodPrefix = "/v4.0.0/libpod";
 // Errors: kClient, naming what Podman has no counterpart for (links, some securityOptions).
 base::Result<codec::Json> podman_create_body(const ports::ContainerSpec& spec);
 
-// The bodies of POST /libpod/volumes/create for the volumes that must be there before, because a
-// container's creation would make them without their driver and labels.
+// The bodies of POST /volumes/create for the volumes that must be there before, because a container's
+// creation would make them without their driver and labels.
 std::vector<codec::Json> podman_volume_bodies(const ports::ContainerSpec& spec);
 
 }  // namespace cotenant::adapters

@@ -5,20 +5,20 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <optional>
 #include <thread>
 
-#include "adapters/process_lock.h"
 #include "adapters/process_shim.h"
 #include "base/unique_fd.h"
 
@@ -68,18 +68,18 @@ Result<ExecPipes> exec_terminal() {
 class ProcessExec final : public ports::ExecSession {
  public:
   // output: of a terminal both ways, then without error.
-  ProcessExec(pid_t pid, UniqueFd shim, UniqueFd input, UniqueFd output, UniqueFd error, bool tty)
+  ProcessExec(pid_t pid, UniqueFd shim, UniqueFd input, UniqueFd output, UniqueFd error,
+              UniqueFd closed, bool tty)
       : pid_(pid),
         shim_(std::move(shim)),
         input_(std::move(input)),
         output_(std::move(output)),
         error_(std::move(error)),
+        closed_(std::move(closed)),
         tty_(tty) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0) {
-      closed_read_.reset(ends[0]);
-      closed_write_.reset(ends[1]);
-    }
+    // So that a program which reads nothing holds a writer up in poll() only, where close() ends it.
+    // (A terminal's output is the same open file: reads know that it may not block.)
+    if (input_) ::fcntl(input_.get(), F_SETFL, ::fcntl(input_.get(), F_GETFL) | O_NONBLOCK);
   }
   ~ProcessExec() override {
     if (!reaped_) {
@@ -93,7 +93,7 @@ class ProcessExec final : public ports::ExecSession {
     std::array<pollfd, 4> polled{{{output_.get(), POLLIN, 0},
                                   {error_.get(), POLLIN, 0},
                                   {shim_.get(), POLLIN, 0},
-                                  {closed_read_.get(), POLLIN, 0}}};
+                                  {closed_.get(), POLLIN, 0}}};
     std::array<char, 32 * 1024> buffer;
     while (polled[0].fd >= 0 || polled[1].fd >= 0) {
       if (::poll(polled.data(), polled.size(), -1) < 0) {
@@ -112,7 +112,7 @@ class ProcessExec final : public ports::ExecSession {
         if (count > 0) {
           on_output(i == 0 ? ports::OutputStream::kStdout : ports::OutputStream::kStderr,
                     {buffer.data(), static_cast<std::size_t>(count)});
-        } else if (count == 0 || errno != EINTR) {
+        } else if (count == 0 || (errno != EINTR && errno != EAGAIN)) {
           polled[i].fd = -1;  // a terminal whose other end is closed gives EIO
         }
       }
@@ -121,11 +121,17 @@ class ProcessExec final : public ports::ExecSession {
   }
 
   Status write(std::string_view input) override {
+    const std::lock_guard lock(input_mutex_);
     while (!input.empty()) {
-      const std::lock_guard lock(input_mutex_);
       if (!input_) return fail(ErrorCode::kUnavailable, "the program's input is closed");
+      std::array<pollfd, 2> polled{{{input_.get(), POLLOUT, 0}, {closed_.get(), POLLIN, 0}}};
+      if (::poll(polled.data(), polled.size(), -1) < 0) {
+        if (errno == EINTR) continue;
+        return fail(exec_error("poll"));
+      }
+      if (polled[1].revents != 0) return fail(ErrorCode::kUnavailable, "the session was closed");
       const ssize_t count = ::write(input_.get(), input.data(), input.size());
-      if (count < 0 && errno == EINTR) continue;
+      if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (count < 0) return fail(exec_error("write"));
       input.remove_prefix(static_cast<std::size_t>(count));
     }
@@ -166,8 +172,8 @@ class ProcessExec final : public ports::ExecSession {
   }
 
   void close() override {
-    const char byte = 0;
-    if (::write(closed_write_.get(), &byte, 1) < 0) return;  // closed before
+    const std::uint64_t one = 1;
+    if (::write(closed_.get(), &one, sizeof one) < 0) return;  // it is counted already
   }
 
  private:
@@ -177,9 +183,8 @@ class ProcessExec final : public ports::ExecSession {
   UniqueFd input_;
   const UniqueFd output_;
   const UniqueFd error_;
+  const UniqueFd closed_;  // an eventfd that can be read once the session was closed
   const bool tty_;
-  UniqueFd closed_read_;
-  UniqueFd closed_write_;
   bool reaped_ = false;
 };
 
@@ -188,13 +193,11 @@ class ProcessExec final : public ports::ExecSession {
 Result<std::unique_ptr<ports::ExecSession>> exec_beside_process(const ProcessConfig& config,
                                                                 const std::string& folder,
                                                                 const ports::ExecRequest& request) {
-  const auto state = read_process_state(folder);
-  const Result<bool> runs = is_process_locked(folder);
-  if (!runs) return fail(runs.error());
-  UniqueFd shim(state ? static_cast<int>(::syscall(SYS_pidfd_open, state->shim, 0)) : -1);
-  if (!*runs || !shim || !is_process_locked(folder).value_or(false)) {
-    return fail(ErrorCode::kConflict, "the container does not run");
-  }
+  Result<UniqueFd> shim = open_running_shim(folder);
+  if (!shim) return fail(shim.error());
+  if (!*shim) return fail(ErrorCode::kConflict, "the container does not run");
+  UniqueFd closed(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!closed) return fail(exec_error("eventfd"));
   UniqueFd input;
   Result<ExecPipes> output = request.tty ? exec_terminal() : exec_pipe(false);
   if (!output) return fail(output.error());
@@ -218,8 +221,8 @@ Result<std::unique_ptr<ports::ExecSession>> exec_beside_process(const ProcessCon
                  {their_input.get(), output->theirs.get(), error.theirs.get()});
   if (!pid) return fail(pid.error());
   return std::unique_ptr<ports::ExecSession>(
-      new ProcessExec(*pid, std::move(shim), std::move(input), std::move(output->ours),
-                      std::move(error.ours), request.tty));
+      new ProcessExec(*pid, std::move(*shim), std::move(input), std::move(output->ours),
+                      std::move(error.ours), std::move(closed), request.tty));
 }
 
 }  // namespace cotenant::adapters

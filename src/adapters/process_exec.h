@@ -11,7 +11,8 @@
 
 namespace cotenant::adapters {
 
-// Any thread. Errors: kConflict (the container does not run), kClient (the program cannot be run), kIo.
+// Any thread; the program ends with it, so that none is left when the agent is killed. Errors: kConflict
+// (the container does not run), kClient (the program cannot be run), kIo.
 base::Result<std::unique_ptr<ports::ExecSession>> exec_beside_process(
     const ProcessConfig& config, const std::string& folder, const ports::ExecRequest& request);
 

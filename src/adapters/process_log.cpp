@@ -2,6 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <optional>
 
 #include "base/rfc3339.h"
 
@@ -18,15 +22,50 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-}  // namespace
+// A rotation takes microseconds, and another one needs a file full of output first.
+constexpr int kOpenAttempts = 10;
 
-std::vector<base::UniqueFd> open_process_logs(const std::string& folder, std::int64_t files_max) {
+struct LogIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  bool operator==(const LogIdentity&) const = default;
+};
+
+// Of a file that is open no other has the inode.
+std::optional<LogIdentity> identity_of(const base::UniqueFd& file) {
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return std::nullopt;
+  return LogIdentity{info.st_dev, info.st_ino};
+}
+
+std::vector<base::UniqueFd> open_once(const std::string& folder, std::int64_t files_max) {
   std::vector<base::UniqueFd> files;
   for (std::int64_t number = files_max - 1; number >= 0; --number) {
     const std::string path =
         number == 0 ? folder + "/log" : fmt::format("{}/log.{}", folder, number);
     base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (file) files.push_back(std::move(file));
+  }
+  return files;
+}
+
+}  // namespace
+
+bool is_newest_process_log(const base::UniqueFd& file, const std::string& folder) {
+  struct stat named {};
+  return ::stat((folder + "/log").c_str(), &named) == 0 &&
+         identity_of(file) == LogIdentity{named.st_dev, named.st_ino};
+}
+
+bool is_same_process_log(const base::UniqueFd& one, const base::UniqueFd& other) {
+  return identity_of(one) && identity_of(one) == identity_of(other);
+}
+
+std::vector<base::UniqueFd> open_process_logs(const std::string& folder, std::int64_t files_max) {
+  std::vector<base::UniqueFd> files;
+  for (int attempt = 0; attempt < kOpenAttempts; ++attempt) {
+    files = open_once(folder, files_max);
+    if (files.empty() || is_newest_process_log(files.back(), folder)) break;
   }
   return files;
 }

@@ -12,8 +12,13 @@
 
 namespace cotenant::adapters {
 
-// The files that there are, oldest first. Opened once: a rotation does not move them under a reader.
+// The files that there are, oldest first; none is left out because of a rotation meanwhile. Once open, a
+// rotation does not move them under a reader, and nothing is added to one that was moved.
 std::vector<base::UniqueFd> open_process_logs(const std::string& folder, std::int64_t files_max);
+
+// Whether the shim writes (or has last written) to this one.
+bool is_newest_process_log(const base::UniqueFd& file, const std::string& folder);
+bool is_same_process_log(const base::UniqueFd& one, const base::UniqueFd& other);
 
 // Turns a log's bytes, in any pieces, into the program's output. One thread.
 class ProcessLogFeed {

@@ -49,6 +49,8 @@ constexpr seconds kKillLimit{30};
 // From a shim's last word to its end.
 constexpr seconds kLeaveLimit{5};
 constexpr milliseconds kLeavePoll{2};
+// What can be read again (base/private_file.h).
+constexpr std::size_t kConfigBytesMax = std::size_t{1024} * 1024;
 constexpr int kKilled = 128 + SIGKILL;
 constexpr int kMachineWentDown = 255;
 // Folders that are being made and removed; no id looks like them.
@@ -64,6 +66,10 @@ std::string new_process_id() {
 
 base::Error no_such_process(const std::string& id) {
   return {ErrorCode::kNotFound, fmt::format("No such container: {}", id)};
+}
+
+base::Error being_started(const std::string& id) {
+  return {ErrorCode::kTimeout, fmt::format("container {}: is being started", id)};
 }
 
 base::Error folder_error(const std::string& path, const std::error_code& error) {
@@ -203,6 +209,8 @@ Result<std::optional<ContainerState>> ProcessRuntime::inspect(const std::string&
   } else if (*locked && running) {
     state.phase = ContainerPhase::kRunning;
     state.bindings = (*known)->bindings;
+  } else if (!is_process_locked(folder)) {
+    return std::nullopt;  // removed since: that is why it has no records
   }
   return state;
 }
@@ -246,13 +254,22 @@ Result<std::string> ProcessRuntime::create(const ports::ContainerSpec& spec) {
     }
   }
   std::string id = new_process_id();
+  // Also instead of the definition's: by another's id, this one's processes would end with that one.
+  std::erase_if(plan->environment, [](const auto& each) { return each.name == kProcessTag; });
   plan->environment.push_back({kProcessTag, id});
+  const std::string text = encode_process_config(*plan);
+  if (text.size() > kConfigBytesMax) {
+    return fail(ErrorCode::kClient,
+                fmt::format("command and environment together take {} bytes; at "
+                            "most {} are allowed",
+                            text.size(), kConfigBytesMax));
+  }
   const std::string aside = folder_ + "/" + kNewPrefix + id;
   fs::create_directory(aside, error);
   if (!error) fs::permissions(aside, fs::perms::owner_all, error);
   if (error) return fail(folder_error(aside, error));
   Status made = make_process_lock(aside);
-  if (made) made = base::write_private_file(aside + "/config.json", encode_process_config(*plan));
+  if (made) made = base::write_private_file(aside + "/config.json", text);
   if (made) fs::rename(aside, folder_of(id), error);
   if (made && !error) return id;
   if (made) made = fail(folder_error(aside, error));
@@ -266,8 +283,9 @@ Status ProcessRuntime::start(const std::string& id) {
   const std::string folder = folder_of(id);
   const Result<UniqueFd> lock = take_lock_of_ended(folder);
   if (!lock && lock.error().code == ErrorCode::kConflict) {
-    if (read_process_state(folder)) return {};
-    return fail(ErrorCode::kTimeout, fmt::format("container {}: is being started", id));
+    const Result<UniqueFd> shim = open_running_shim(folder);
+    if (shim && *shim) return {};
+    return fail(being_started(id));
   }
   if (!lock) {
     return fail(lock.error().code == ErrorCode::kNotFound ? no_such_process(id) : lock.error());
@@ -288,21 +306,18 @@ Status ProcessRuntime::stop(const std::string& id, std::int64_t timeout_s) {
   const Result<Config> known = config(id);
   if (!known) return fail(known.error());
   const std::string folder = folder_of(id);
-  const auto state = read_process_state(folder);
-  const Result<bool> locked = is_process_locked(folder);
-  if (!locked) {
-    return fail(locked.error().code == ErrorCode::kNotFound ? no_such_process(id) : locked.error());
+  const Result<UniqueFd> shim = open_running_shim(folder);
+  if (!shim) {
+    return fail(shim.error().code == ErrorCode::kNotFound ? no_such_process(id) : shim.error());
   }
-  if (!*locked) return {};
-  if (!state) return fail(ErrorCode::kTimeout, fmt::format("container {}: is being started", id));
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, state->shim, 0)));
-  // Still locked after the handle was opened: it is the shim's.
-  const Result<bool> still = is_process_locked(folder);
-  if (!process || !still || !*still) return {};
-  signal_shim(process.get(), SIGTERM);
-  if (wait_for_shim(process.get(), seconds(timeout_s))) return {};
-  signal_shim(process.get(), SIGUSR1);
-  if (wait_for_shim(process.get(), kKillLimit)) return {};
+  if (!*shim) {
+    const bool is_over = !is_process_locked(folder).value_or(false);
+    return is_over ? Status{} : fail(being_started(id));
+  }
+  signal_shim(shim->get(), SIGTERM);
+  if (wait_for_shim(shim->get(), seconds(timeout_s))) return {};
+  signal_shim(shim->get(), SIGUSR1);
+  if (wait_for_shim(shim->get(), kKillLimit)) return {};
   return fail(ErrorCode::kTimeout,
               fmt::format("stop container {}: its processes are still there {} s after SIGKILL", id,
                           kKillLimit.count()));

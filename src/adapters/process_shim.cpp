@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 #include <cstring>
 #include <vector>
 
+#include "adapters/process_lock.h"
+#include "adapters/process_tag.h"
 #include "base/process_identity.h"
 
 namespace cotenant::adapters {
@@ -197,7 +200,11 @@ Result<UniqueFd> launch_shim(std::vector<std::string> arguments, const ProcessCo
   descriptors.status = status_copy.get();
   descriptors.lock = lock_copy.get();
   descriptors.image = image_copy.get();
-  if (!status_copy || !image_copy) return fail(shim_io_error("descriptors", errno));
+  bool all_there = status_copy && image_copy && (lock < 0 || lock_copy);
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    all_there = all_there && (streams[i] < 0 || stream_copies[i]);
+  }
+  if (!all_there) return fail(shim_io_error("descriptors", EMFILE));
   const int error = spawn_shim(std::move(arguments), config, descriptors, pid);
   if (error != 0) return fail(spawn_error(error));
   return words;
@@ -222,11 +229,24 @@ Status start_process(const ProcessConfig& config, const std::string& folder, con
   return fail(ErrorCode::kClient, said);
 }
 
+Result<UniqueFd> open_running_shim(const std::string& folder) {
+  const Result<bool> locked = is_process_locked(folder);
+  if (!locked) return fail(locked.error());
+  const auto state = *locked ? read_process_state(folder) : std::nullopt;
+  if (!state) return UniqueFd();
+  UniqueFd shim(static_cast<int>(::syscall(SYS_pidfd_open, state->shim, 0)));
+  // The record may be that of the run before, and its pid another process's by now.
+  const std::string id = folder.substr(folder.rfind('/') + 1);
+  if (!shim || base::start_environment(state->shim, kProcessTag) != id) return UniqueFd();
+  return shim;
+}
+
 Result<pid_t> start_exec(const ProcessConfig& config, const std::string& folder,
                          const std::vector<std::string>& command, bool is_terminal,
                          const std::array<int, 3>& streams) {
   std::vector<std::string> arguments = shim_arguments(config, folder);
   arguments.emplace_back(is_terminal ? "exec=terminal" : "exec=pipes");
+  arguments.push_back(fmt::format("parent={}", ::getpid()));
   add_program(arguments, command);
   pid_t pid = 0;
   const Result<UniqueFd> words = launch_shim(std::move(arguments), config, streams, -1, pid);

@@ -22,8 +22,12 @@ std::string_view process_shim_image();
 base::Status start_process(const ProcessConfig& config, const std::string& folder,
                            const base::UniqueFd& lock);
 
+// A handle (pidfd) on the shim of the container in `folder`; none: it does not run, or is only being
+// started. Any thread. Errors: kNotFound (no such container), kIo.
+base::Result<base::UniqueFd> open_running_shim(const std::string& folder);
+
 // Any thread. A program beside the container's, in its environment and folder, as its user: a child of
-// ours, which leads a process group and a session. `streams`: its standard input, output and error;
+// ours, which leads a process group and a session and ends with this thread. `streams`: its standard input, output and error;
 // `is_terminal`: they are one. Errors: as of start_process().
 base::Result<pid_t> start_exec(const ProcessConfig& config, const std::string& folder,
                                const std::vector<std::string>& command, bool is_terminal,

@@ -1,12 +1,13 @@
 #include "adapters/process_streams.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <condition_variable>
+#include <iterator>
 #include <mutex>
 
 #include "adapters/process_exec.h"
@@ -40,13 +41,6 @@ bool read_to_end(int fd, ProcessLogFeed& feed, const std::stop_token& stop) {
   return any;
 }
 
-bool is_same_file(int fd, const std::string& path) {
-  struct stat open_file {};
-  struct stat named {};
-  if (::fstat(fd, &open_file) != 0 || ::stat(path.c_str(), &named) != 0) return false;
-  return open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
-}
-
 bool wait_or_stop(const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any wake;
@@ -61,17 +55,35 @@ bool may_print(const std::string& folder) {
   return is_process_locked(folder).value_or(false) || !read_process_state(folder);
 }
 
-void follow(const std::string& folder, UniqueFd file, ProcessLogFeed& feed,
+// What came after `file`, which was moved; the newest of it. None: there is nothing yet.
+UniqueFd read_on(const std::string& folder, std::int64_t files_max, const UniqueFd& file,
+                 ProcessLogFeed& feed, const std::stop_token& stop) {
+  std::vector<UniqueFd> files = open_process_logs(folder, files_max);
+  if (files.empty()) return UniqueFd();
+  auto next = files.begin();
+  if (file) {
+    // Between our last look and the move it may have got more; from now on it does not.
+    read_to_end(file.get(), feed, stop);
+    const auto ours = std::find_if(files.begin(), files.end(), [&](const UniqueFd& each) {
+      return is_same_process_log(each, file);
+    });
+    if (ours != files.end()) next = std::next(ours);
+  }
+  if (next == files.end()) return UniqueFd();
+  for (; std::next(next) != files.end(); ++next) read_to_end(next->get(), feed, stop);
+  return std::move(*next);
+}
+
+void follow(const std::string& folder, std::int64_t files_max, UniqueFd file, ProcessLogFeed& feed,
             const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const bool more_may_come = may_print(folder);  // asked first: what it printed last is read
     if (file && read_to_end(file.get(), feed, stop)) continue;
-    struct stat info {};
-    const bool there = ::stat((folder + "/log").c_str(), &info) == 0;
-    if (there && (!file || !is_same_file(file.get(), folder + "/log"))) {
-      std::vector<UniqueFd> opened = open_process_logs(folder, 1);
-      if (!opened.empty()) file = std::move(opened.back());
-      continue;
+    if (!file || !is_newest_process_log(file, folder)) {
+      if (UniqueFd next = read_on(folder, files_max, file, feed, stop)) {
+        file = std::move(next);
+        continue;
+      }
     }
     if (!more_may_come || !wait_or_stop(stop)) return;
   }
@@ -109,7 +121,8 @@ Status ProcessStreams::logs(const std::string& id, const ports::LogRequest& requ
   ProcessLogFeed feed(request, skip_lines, on_output);
   for (const UniqueFd& file : files) read_to_end(file.get(), feed, stop);
   if (!request.follow) return {};
-  follow(folder, files.empty() ? UniqueFd() : std::move(files.back()), feed, stop);
+  follow(folder, known->log_files, files.empty() ? UniqueFd() : std::move(files.back()), feed,
+         stop);
   return {};
 }
 

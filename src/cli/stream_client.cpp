@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -166,12 +167,21 @@ void send_input(Output& output, bool tty, int wake) {
   }
 }
 
-bool write_out(int fd, std::string_view bytes) {
+// False: nobody reads us any more (a pager that was left), which is an end and no fault. Errors: kIo.
+Result<bool> write_out(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
+    if (count >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno == EPIPE) {
+      return false;
+    } else if (errno == EAGAIN) {
+      pollfd room{fd, POLLOUT, 0};  // whoever shares it with us does not want it to block
+      ::poll(&room, 1, -1);
+    } else if (errno != EINTR) {
+      return fail(ErrorCode::kIo,
+                  fmt::format("the output cannot be written: {}", std::strerror(errno)));
+    }
   }
   return true;
 }
@@ -188,8 +198,9 @@ Result<codec::StreamEnd> copy_output(Output& output) {
       case StreamChannel::kStdout:
       case StreamChannel::kStderr: {
         const int fd = frame->channel == StreamChannel::kStdout ? STDOUT_FILENO : STDERR_FILENO;
-        // Nobody reads us any more (a pager that was left): that is an end, not a fault.
-        if (!write_out(fd, frame->bytes)) return codec::StreamEnd{};
+        const Result<bool> is_read = write_out(fd, frame->bytes);
+        if (!is_read) return fail(is_read.error());
+        if (!*is_read) return codec::StreamEnd{};
         break;
       }
       default:

@@ -15,8 +15,9 @@ struct StreamTargetOptions {
   std::string container;  // empty: the task's only one
 };
 
-// Until the stream's end, its output to standard output and standard error. `raw_input`: standard
-// input goes to the program. Errors: the control plane's refusals; kUnavailable, kProtocol.
+// Until the stream's end, its output to standard output and standard error; standard input to the program
+// where the request has input. Errors: the control plane's refusals; kIo, kTimeout, kUnavailable,
+// kProtocol.
 base::Result<codec::StreamEnd> run_stream(const ClientOptions& options,
                                           const StreamTargetOptions& target,
                                           const codec::StreamRequest& request);

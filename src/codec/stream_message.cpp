@@ -53,7 +53,13 @@ Result<StreamRequest> decode_stream_request(const Json& json) {
       reader.refuse("command: must name a program");
     }
     std::size_t bytes = 0;
-    for (const std::string& word : request.command) bytes += word.size() + 1;
+    for (const std::string& word : request.command) {
+      bytes += word.size() + 1;
+      // A program's arguments end there.
+      if (word.find('\0') != std::string::npos) {
+        reader.refuse("command: must not hold the character U+0000");
+      }
+    }
     if (bytes > kExecCommandBytes) {
       reader.refuse(
           fmt::format("command: has {} bytes; at most {} are allowed", bytes, kExecCommandBytes));

@@ -24,6 +24,7 @@ class FakeWebSocket final : public ports::WebSocket {
     std::optional<std::string> close_reason;
     bool reading = true;  // what the listener wants
     int reading_changes = 0;
+    int looks = 0;  // at what is queued
   };
 
   void send(std::string text) override {
@@ -36,6 +37,8 @@ class FakeWebSocket final : public ports::WebSocket {
   void send_binary(std::string data) override { send(std::move(data)); }
   std::size_t queued_bytes() const override {
     const std::lock_guard lock(mutex_);
+    ++seen_.looks;
+    changed_.notify_all();
     return queued_bytes_;
   }
   void set_queued_bytes(std::size_t bytes) {
@@ -70,7 +73,7 @@ class FakeWebSocket final : public ports::WebSocket {
  private:
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  Seen seen_;
+  mutable Seen seen_;
   std::size_t queued_bytes_ = 0;
 };
 

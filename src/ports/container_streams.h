@@ -1,5 +1,5 @@
-// What comes out of containers, and programs run inside them. Implemented by
-// adapters/docker_streams.
+// What comes out of containers, and programs run inside them. Implemented by adapters/docker_streams and
+// adapters/process_streams.
 #pragma once
 
 #include <cstdint>
@@ -32,18 +32,20 @@ struct ExecRequest {
   bool tty = false;  // a terminal: all output comes as kStdout
 };
 
-// One program that runs inside a container. Any thread; read() by one at a time. Destroying it ends
-// the connection, which ends the program's input, not the program.
+// One program that runs inside a container. Any thread; read() by one at a time, and the same for
+// write(). Destroying it ends the connection, which ends the program's input; an engine lets the program
+// go on.
 class ExecSession {
  public:
   virtual ~ExecSession() = default;
-  // Hands its output over until it ends; `on_output` may block, and then the program does. close()
-  // makes it return (kUnavailable).
+  // Hands its output over until it ends; `on_output` may block, and then the program does.
   virtual base::Status read(const OnOutput& on_output) = 0;
+  // Waits for a program that does not read.
   virtual base::Status write(std::string_view input) = 0;
   virtual base::Status end_input() = 0;
   virtual base::Status resize(int columns, int rows) = 0;
   virtual base::Result<int> exit_code() = 0;  // after read() has succeeded
+  // Makes read() and write() return with an error, also those that wait.
   virtual void close() = 0;
 };
 

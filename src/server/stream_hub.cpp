@@ -28,11 +28,8 @@ void StreamHub::sweep() {
   std::erase_if(streams_, [&](const auto& entry) {
     const Stream& stream = entry.second;
     if (stream.relay->is_over()) return true;
+    if (stream.has_client && stream.has_agent) return false;
     const bool late = now_ms > stream.at_ms + kStepMs || now_ms < stream.at_ms;
-    if (stream.has_client && stream.has_agent) {
-      return late && !stream.relay->is_open(StreamRelay::kClient) &&
-             !stream.relay->is_open(StreamRelay::kAgent);
-    }
     if (late) stream.relay->close("the agent has not opened its side in time");
     return late;
   });

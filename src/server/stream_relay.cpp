@@ -7,8 +7,13 @@ namespace cotenant::server {
 class StreamRelay::Listener final : public ports::WebSocketListener {
  public:
   Listener(std::shared_ptr<StreamRelay> relay, Side side) : relay_(std::move(relay)), side_(side) {}
+  // A handshake that fails ends in no call.
+  ~Listener() override {
+    if (!opened_) relay_->close("the other side's connection has failed");
+  }
 
   void on_open(std::shared_ptr<ports::WebSocket> socket) override {
+    opened_ = true;
     relay_->opened(side_, std::move(socket));
   }
   void on_text(std::string_view) override { relay_->close("a stream has binary frames only"); }
@@ -19,15 +24,11 @@ class StreamRelay::Listener final : public ports::WebSocketListener {
  private:
   const std::shared_ptr<StreamRelay> relay_;
   const Side side_;
+  bool opened_ = false;
 };
 
 std::shared_ptr<ports::WebSocketListener> StreamRelay::listener(Side side) {
   return std::make_shared<Listener>(shared_from_this(), side);
-}
-
-bool StreamRelay::is_open(Side side) const {
-  const std::lock_guard lock(mutex_);
-  return sockets_[side] != nullptr;
 }
 
 bool StreamRelay::is_over() const {

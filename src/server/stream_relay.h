@@ -21,10 +21,9 @@ class StreamRelay : public std::enable_shared_from_this<StreamRelay> {
   // What a side may have sent before the other has come.
   static constexpr std::size_t kEarlyBytesMax = 1024 * 1024;
 
-  // For the side's WebSocket. Once for each.
+  // For the side's WebSocket. Once for each; one that goes before it was open takes the other along.
   std::shared_ptr<ports::WebSocketListener> listener(Side side);
   void close(const std::string& reason);
-  bool is_open(Side side) const;
   bool is_over() const;
 
  private:

@@ -39,6 +39,9 @@ test('logs: all, the last lines, with times, since, of one of several containers
     assert.equal(refused.status, 1, args.join(' '));
     assert.match(refused.stderr, pattern);
   }
+  const full = cotenant.shell(`${cotenant.binary} logs ${arn} side > /dev/full`);
+  assert.equal(full.status, 1);
+  assert.match(full.stderr, /the output cannot be written: No space left on device/);
   await cotenant.stopAll();
   assert.equal(cotenant.cli(['logs', arn, 'side']).stdout, 'from the side\n');
 });

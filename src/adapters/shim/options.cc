@@ -44,6 +44,8 @@ bool parse_word(const char* name, char* value, Options* options) {
   } else if (strcmp(name, "exec") == 0) {
     options->exec_only = true;
     options->has_terminal = strcmp(value, "terminal") == 0;
+  } else if (strcmp(name, "parent") == 0) {
+    options->parent = static_cast<pid_t>(strtol(value, nullptr, 10));
   } else if (strcmp(name, "uid") == 0) {
     options->change_user = true;
     options->uid = static_cast<uid_t>(strtoul(value, nullptr, 10));

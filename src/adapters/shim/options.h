@@ -24,6 +24,7 @@ struct Options {
   bool keep_stdin = false;
   bool exec_only = false;     // become the program, with the streams that there are; no supervision
   bool has_terminal = false;  // with exec_only: the streams are a terminal
+  pid_t parent = 0;           // with exec_only: whose end is to be the program's
   bool change_user = false;
   uid_t uid = 0;
   gid_t gid = 0;

@@ -48,8 +48,8 @@ void reset_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// shim: whose end is to be the program's; 0: nobody's.
-[[noreturn]] void become(const Options& options, int report, pid_t shim) {
+// parent: whose end is to be the program's.
+[[noreturn]] void become(const Options& options, int report, pid_t parent) {
   for (int i = 0; i < options.limit_count; ++i) {
     if (setrlimit(static_cast<__rlimit_resource_t>(options.limits[i].resource),
                   &options.limits[i].value) != 0) {
@@ -57,10 +57,10 @@ void reset_signals() {
     }
   }
   change_user(options, report);
-  // After the change of user, which would undo it. The program does not outlive its shim: nobody
-  // would know of it any more.
-  if (shim != 0) prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (shim != 0 && getppid() != shim) _exit(127);
+  // After the change of user, which would undo it. The program does not outlive its parent, shim or
+  // agent: nobody would know of it any more.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
   if (chdir(options.working_directory) != 0) {
     give_up(report, "workingDirectory", options.working_directory);
   }
@@ -83,7 +83,7 @@ void reset_signals() {
 
 void become_program(const Options& options, int report) {
   if (options.has_terminal && ioctl(0, TIOCSCTTY, 0) != 0) give_up(report, "terminal", "");
-  become(options, report, 0);
+  become(options, report, options.parent);
 }
 
 void start_program(const Options& options, Started* started) {

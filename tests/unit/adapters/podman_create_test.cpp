@@ -69,7 +69,7 @@ TEST(PodmanCreate, EveryMemberHasItsPlace) {
   spec.host.pseudo_terminal = true;
   spec.host.read_only_root = true;
   spec.host.init_process = true;
-  spec.host.ulimits = {{"nofile", 512, 1024}};
+  spec.host.ulimits = {{"nofile", 512, 1024}, {"memlock", -1, -1}};
   spec.host.security_options = {"no-new-privileges", "apparmor:strict", "label=type:x"};
   spec.host.extra_hosts = {{"db", "10.0.0.1"}};
   spec.host.dns_servers = {"10.0.0.2"};
@@ -108,7 +108,8 @@ TEST(PodmanCreate, EveryMemberHasItsPlace) {
     "resource_limits": {"cpu": {"shares": 512, "period": 100000, "quota": 150000},
                         "memory": {"limit": 67108864, "swap": 67108864, "swappiness": 60,
                                    "reservation": 33554432}},
-    "r_limits": [{"type": "nofile", "soft": 512, "hard": 1024}],
+    "r_limits": [{"type": "nofile", "soft": 512, "hard": 1024},
+                 {"type": "memlock", "soft": 9223372036854775807, "hard": 9223372036854775807}],
     "sysctl": {"net.core.somaxconn": "512"}, "init": true, "cap_add": ["SYS_PTRACE"],
     "cap_drop": ["NET_RAW"], "no_new_privileges": true, "apparmor_profile": "strict",
     "selinux_opts": ["type:x"], "hostname": "here", "hostadd": ["db:10.0.0.1"],

@@ -14,6 +14,7 @@
 #include <iterator>
 #include <thread>
 
+#include "adapters/process_lock.h"
 #include "adapters/process_record.h"
 #include "unit/adapters/temp_folder.h"
 
@@ -192,7 +193,7 @@ TEST_F(ProcessRuntimeTest, AStartThatFailsSaysWhyAndIsSeenAsStopped) {
 TEST_F(ProcessRuntimeTest, TheProgramGetsItsEnvironmentAndFolderAndNothingOfOurs) {
   ::setenv("COTENANT_TEST_SECRET", "of the agent", 1);
   ports::ContainerSpec spec = shell("pwd; env; ls -l /proc/self/fd | wc -l; cat; echo end");
-  spec.environment = {{"ONE", "1 2"}};
+  spec.environment = {{"ONE", "1 2"}, {"COTENANT_CONTAINER", "another's"}};
   spec.working_directory = folder_.path();
   const std::string id = run(spec);
   EXPECT_EQ(ended(id).exit_code, 0);
@@ -200,6 +201,7 @@ TEST_F(ProcessRuntimeTest, TheProgramGetsItsEnvironmentAndFolderAndNothingOfOurs
   EXPECT_NE(log.find(" stdout F " + folder_.path() + "\n"), std::string::npos) << log;
   EXPECT_NE(log.find(" stdout F ONE=1 2\n"), std::string::npos) << log;
   EXPECT_NE(log.find(" stdout F COTENANT_CONTAINER=" + id + "\n"), std::string::npos) << log;
+  EXPECT_EQ(log.find("another's"), std::string::npos) << log;
   EXPECT_EQ(log.find("COTENANT_TEST_SECRET"), std::string::npos) << log;
   // "total", three streams, and the folder itself that ls reads.
   EXPECT_NE(log.find(" stdout F 5\n"), std::string::npos) << log;
@@ -314,6 +316,32 @@ TEST_F(ProcessRuntimeTest, WhatRanWhenTheMachineWentDownHasEnded) {
   EXPECT_EQ(state.phase, ContainerPhase::kStopped);
   EXPECT_EQ(state.exit_code, 255);
   EXPECT_TRUE(process_exists(1));
+}
+
+TEST_F(ProcessRuntimeTest, ARecordOfTheRunBeforeSignalsNobodyElse) {
+  const std::string other = run(shell("exec sleep 1000"));
+  const std::string id = create(shell("exit 0"));
+  const std::string folder = root() + "/" + id;
+  {
+    // It is being started again, and the pid of its last shim is another process's by now.
+    const auto lock = take_process_lock(folder);
+    ASSERT_TRUE(lock);
+    fs::copy_file(file_of(other, "state"), file_of(id, "state"));
+    for (const base::Status& status : {runtime_->stop(id, 0), runtime_->start(id)}) {
+      ASSERT_FALSE(status);
+      EXPECT_EQ(status.error().code, ErrorCode::kTimeout);
+    }
+  }
+  EXPECT_EQ(state_of(other).phase, ContainerPhase::kRunning);
+}
+
+TEST_F(ProcessRuntimeTest, WhatCouldNotBeReadAgainIsNotCreated) {
+  ports::ContainerSpec spec = shell("exit 0");
+  spec.environment = {{"LARGE", std::string(std::size_t{1024} * 1024, 'x')}};
+  const auto refused = runtime_->create(spec);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kClient);
+  EXPECT_TRUE(fs::is_empty(root()));
 }
 
 TEST_F(ProcessRuntimeTest, DamagedFoldersHideNothingElse) {

@@ -6,10 +6,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <thread>
 
 #include "adapters/process_log.h"
+#include "adapters/process_record.h"
 #include "adapters/process_runtime.h"
 #include "unit/adapters/temp_folder.h"
 
@@ -163,6 +166,41 @@ TEST_F(ProcessStreamsTest, FollowsThroughRotationsToTheEnd) {
   EXPECT_TRUE(heard.out.ends_with("last\n")) << heard.out;
 }
 
+TEST_F(ProcessStreamsTest, AFollowerMissesNothingOfSeveralRotations) {
+  ports::ContainerSpec spec;
+  spec.name = "never started";
+  spec.entry_point = {"/bin/true"};
+  const auto id = runtime_->create(spec);
+  ASSERT_TRUE(id);
+  const std::string folder = folder_.path() + "/" + *id;
+  const std::string log = folder + "/log";
+  const auto print = [&](const std::string& line) {
+    std::ofstream(log, std::ios::app) << "2026-12-01T10:00:00.000000000Z stdout F " << line << "\n";
+  };
+  const auto rotate = [&] {
+    if (std::filesystem::exists(log + ".1")) std::filesystem::rename(log + ".1", log + ".2");
+    std::filesystem::rename(log, log + ".1");
+  };
+  print("first");
+  std::string out;
+  LogRequest request;
+  request.follow = true;
+  ASSERT_TRUE(streams_.logs(*id, request,
+                            [&](OutputStream, std::string_view text) {
+                              out += text;
+                              if (out != "first\n") return;
+                              // All this happens while the reader is busy with what it has.
+                              print("second");
+                              rotate();
+                              print("third");
+                              rotate();
+                              print("fourth");
+                              EXPECT_TRUE(write_process_exit(folder, {0, "", 1}));
+                            },
+                            {}));
+  EXPECT_EQ(out, "first\nsecond\nthird\nfourth\n");
+}
+
 TEST_F(ProcessStreamsTest, AFollowerIsStopped) {
   const std::string id = run("exec sleep 1000");
   std::stop_source stop;
@@ -220,6 +258,34 @@ TEST_F(ProcessStreamsTest, ExecEndsWithItsContainer) {
   ASSERT_TRUE(session->read([](OutputStream, std::string_view) {}));
   EXPECT_EQ(session->exit_code().value_or(-1), 137);
   EXPECT_EQ(streams_.exec(id, request).error().code, ErrorCode::kConflict);
+}
+
+// As it does when the agent is killed.
+TEST_F(ProcessStreamsTest, ExecEndsWithTheThreadThatBeganIt) {
+  const std::string id = run("exec sleep 1000");
+  ExecRequest request;
+  request.command = {"/bin/sleep", "1000"};
+  std::unique_ptr<ports::ExecSession> session;
+  std::jthread([&] { session = exec(id, request); }).join();
+  ASSERT_NE(session, nullptr);
+  ASSERT_TRUE(session->read([](OutputStream, std::string_view) {}));
+  EXPECT_EQ(session->exit_code().value_or(-1), 137);
+}
+
+TEST_F(ProcessStreamsTest, AProgramThatReadsNothingHoldsNobodyUpOnceItsSessionIsClosed) {
+  const std::string id = run("exec sleep 1000");
+  ExecRequest request;
+  request.command = {"/bin/sleep", "1000"};
+  request.with_input = true;
+  const auto session = exec(id, request);
+  ASSERT_NE(session, nullptr);
+  base::Status written;
+  std::jthread writer(
+      [&] { written = session->write(std::string(std::size_t{4} * 1024 * 1024, 'x')); });
+  session->close();
+  writer.join();
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, ErrorCode::kUnavailable);
 }
 
 TEST_F(ProcessStreamsTest, ExecSaysWhatIsWrong) {

@@ -41,6 +41,7 @@ TEST(StreamMessageTest, BadRequestsNameTheMember) {
         Row{R"({"kind":"logs","follow":1})", "follow"},
         Row{R"({"kind":"exec"})", "command: must name a program"},
         Row{R"({"kind":"exec","command":[""]})", "command: must name a program"},
+        Row{R"({"kind":"exec","command":["echo","a\u0000b"]})", "command: must not hold"},
         Row{R"({"kind":"exec","command":"sh"})", "command"}}) {
     const auto got = decode_stream_request(*Json::parse(row.text));
     ASSERT_FALSE(got) << row.text;

@@ -71,10 +71,12 @@ TEST_F(StreamHubTest, AnIdIsGoodOnceAndForAWhile) {
   EXPECT_FALSE(hub_.accept_agent("0123456789abcdef0123456789abcdef", ""));
   const std::string id = open();
   EXPECT_FALSE(hub_.accept_agent(id, "instance")) << "nobody has asked for it yet";
-  ASSERT_TRUE(hub_.accept_client(id));
+  const auto client = hub_.accept_client(id);
+  ASSERT_TRUE(client);
   EXPECT_FALSE(hub_.accept_client(id));
   EXPECT_FALSE(hub_.accept_agent(id, "another instance"));
-  EXPECT_TRUE(hub_.accept_agent(id, ""));
+  const auto agent = hub_.accept_agent(id, "");
+  EXPECT_TRUE(agent);
   EXPECT_FALSE(hub_.accept_agent(id, ""));
 
   const std::string late = open();
@@ -91,6 +93,26 @@ TEST_F(StreamHubTest, AnAgentThatDoesNotComeEndsTheClient) {
   open();
   EXPECT_TRUE(client_->seen().close_reason);
   EXPECT_FALSE(hub_.accept_agent(id, "instance"));
+}
+
+TEST_F(StreamHubTest, AHandshakeThatFailsTakesTheOtherSideAlong) {
+  const std::string id = open();
+  const auto client = hub_.accept_client(id);
+  ASSERT_TRUE(client);
+  (*client)->on_open(client_);
+  ASSERT_TRUE(hub_.accept_agent(id, "instance"));  // nobody holds its listener: it never opens
+  EXPECT_TRUE(client_->seen().close_reason);
+
+  const std::string second = open();
+  {
+    const auto fails = hub_.accept_client(second);
+    ASSERT_TRUE(fails);
+    const auto agent = hub_.accept_agent(second, "instance");
+    ASSERT_TRUE(agent);
+    (*agent)->on_open(agent_);
+    EXPECT_FALSE(agent_->seen().close_reason);
+  }
+  EXPECT_TRUE(agent_->seen().close_reason);
 }
 
 TEST_F(StreamHubTest, AnAgentThatIsAwayIsARefusal) {
