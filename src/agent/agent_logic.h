@@ -89,6 +89,9 @@ class AgentLogic {
   std::vector<std::string> running_tasks() const;
 
  private:
+  // Attempts that end without an answer, or at a name that is taken, before the container has failed.
+  static constexpr int kAttempts = 3;
+
   struct InFlight {
     Action action;
     base::TimeMs deadline_ms = 0;
@@ -182,8 +185,10 @@ class AgentLogic {
   // Gives the others the address of the task's pause container, and the reason why it failed.
   void observe_pause(const core::DesiredTask& task);
 
+  // agent_logic_observe.cpp
   void observe_task(const core::DesiredTask& task);
   void observe_container(const core::DesiredContainer& container, bool stop, bool task_ends);
+
   void step_task(const core::DesiredTask& task, base::TimeMs now_ms);
   void step_stray(const ports::ContainerState& state, base::TimeMs now_ms);
   void forget_gone();
