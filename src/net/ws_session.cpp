@@ -11,7 +11,6 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/rate_policy.hpp>
 #include <boost/beast/websocket/stream.hpp>
-#include <deque>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -20,6 +19,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "net/ws_outbox.h"
 
 namespace cotenant::net {
 namespace {
@@ -37,10 +37,6 @@ constexpr std::size_t kCloseReasonBytes = 120;
 constexpr std::size_t kWriteFrameBytes = std::size_t{16} * 1024;
 // A read buffer that one large message has made larger than this is given back.
 constexpr std::size_t kIdleBufferBytes = std::size_t{64} * 1024;
-// What a queued message takes beside its bytes. With it the mark at which a sender waits comes before
-// queue_frames does, also when all messages are tiny.
-constexpr std::size_t kMessageCostBytes = 128;
-
 // At most kCloseReasonBytes and no character cut in two: the peer must check that it is UTF-8.
 std::string_view cut_reason(std::string_view reason) {
   if (reason.size() <= kCloseReasonBytes) return reason;
@@ -74,36 +70,6 @@ class ArrivalTime {
 using Transport =
     beast::basic_stream<asio::generic::stream_protocol, asio::any_io_executor, ArrivalTime>;
 
-struct Frame {
-  std::string data;
-  bool is_binary = false;
-};
-
-// What senders and the session share. Bounds are checked here, at send(), so that nothing piles up
-// on the way to the strand.
-struct Outbox {
-  std::mutex mutex;
-  std::deque<Frame> frames;
-  std::size_t bytes = 0;  // with the one that is being written
-  bool above_mark = false;
-  bool reading = true;  // what the application wants
-  bool ended = false;
-  bool urgent = false;  // do not send what is queued
-  bool wake_posted = false;
-  std::uint16_t code = websocket::close_code::normal;
-  std::string reason;
-
-  // With the lock held. The first reason counts.
-  void end(std::uint16_t close_code, std::string why, bool at_once) {
-    if (ended) return;
-    ended = true;
-    urgent = at_once;
-    code = close_code;
-    reason = std::move(why);
-    if (at_once) frames.clear();
-  }
-};
-
 class WsSession final : public Session, public std::enable_shared_from_this<WsSession> {
  public:
   WsSession(std::shared_ptr<SessionRegistry> sessions, StreamSocket socket,
@@ -119,13 +85,11 @@ class WsSession final : public Session, public std::enable_shared_from_this<WsSe
 
   void accept(UpgradeRequest request, std::shared_ptr<std::atomic<std::size_t>> open);
   void handshake(WebSocketHandshake handshake, HandshakeDone done);
-  void pump();
-  const std::shared_ptr<Outbox>& outbox() const { return outbox_; }
-  const WebSocketOptions& options() const { return options_; }
 
  private:
   void begin();
   void open();
+  void pump();
   void read();
   void on_read(ErrorCode error);
   void deliver();
@@ -144,7 +108,7 @@ class WsSession final : public Session, public std::enable_shared_from_this<WsSe
   asio::steady_timer timer_;
   std::shared_ptr<ports::WebSocketListener> listener_;
   const WebSocketOptions options_;
-  const std::shared_ptr<Outbox> outbox_ = std::make_shared<Outbox>();
+  const std::shared_ptr<WsOutbox> outbox_ = std::make_shared<WsOutbox>();
 
   // The handshake.
   UpgradeRequest upgrade_;
@@ -159,7 +123,7 @@ class WsSession final : public Session, public std::enable_shared_from_this<WsSe
   asio::cancellation_signal cancel_close_;
   asio::cancellation_signal cancel_ping_;
   beast::flat_buffer buffer_;
-  Frame writing_frame_;
+  WsFrame writing_frame_;
   std::shared_ptr<std::atomic<std::size_t>> open_count_;
   bool opened_ = false;
   bool reading_ = false;
@@ -170,79 +134,6 @@ class WsSession final : public Session, public std::enable_shared_from_this<WsSe
   bool finished_ = false;
   TimePoint next_ping_;
   std::optional<TimePoint> close_deadline_;
-};
-
-// What the application holds.
-class Handle final : public ports::WebSocket {
- public:
-  Handle(std::shared_ptr<SessionRegistry> sessions, const std::shared_ptr<WsSession>& session)
-      : sessions_(std::move(sessions)),
-        session_(session),
-        outbox_(session->outbox()),
-        options_(session->options()) {}
-
-  void send(std::string text) override { queue({std::move(text), false}); }
-  void send_binary(std::string data) override { queue({std::move(data), true}); }
-
-  std::size_t queued_bytes() const override {
-    const std::lock_guard lock(outbox_->mutex);
-    return outbox_->bytes;
-  }
-
-  void set_reading(bool reading) override {
-    {
-      const std::lock_guard lock(outbox_->mutex);
-      if (std::exchange(outbox_->reading, reading) == reading || !reading) return;
-      if (std::exchange(outbox_->wake_posted, true)) return;
-    }
-    wake();
-  }
-
-  void close(std::string reason) override {
-    {
-      const std::lock_guard lock(outbox_->mutex);
-      outbox_->end(websocket::close_code::normal, std::move(reason), /*at_once=*/false);
-      if (std::exchange(outbox_->wake_posted, true)) return;
-    }
-    wake();
-  }
-
- private:
-  void queue(Frame frame) {
-    {
-      const std::lock_guard lock(outbox_->mutex);
-      if (outbox_->ended) return;
-      const std::size_t size = frame.data.size();
-      const std::size_t cost = size + kMessageCostBytes;
-      if (size > options_.frame_bytes) {
-        outbox_->end(websocket::close_code::too_big,
-                     fmt::format("an outgoing message has {} bytes, the limit is {}", size,
-                                 options_.frame_bytes),
-                     /*at_once=*/true);
-      } else if (outbox_->frames.size() >= options_.queue_frames ||
-                 outbox_->bytes + cost > options_.queue_bytes) {
-        outbox_->end(websocket::close_code::policy_error,
-                     fmt::format("the peer reads too slowly: {} bytes in {} messages wait for it",
-                                 outbox_->bytes, outbox_->frames.size()),
-                     /*at_once=*/true);
-      } else {
-        outbox_->bytes += cost;
-        outbox_->above_mark = outbox_->above_mark || outbox_->bytes >= ports::kStreamHighWaterBytes;
-        outbox_->frames.push_back(std::move(frame));
-      }
-      if (std::exchange(outbox_->wake_posted, true)) return;
-    }
-    wake();
-  }
-
-  void wake() {
-    sessions_->post(session_, [](WsSession& session) { session.pump(); });
-  }
-
-  const std::shared_ptr<SessionRegistry> sessions_;
-  const std::weak_ptr<WsSession> session_;
-  const std::shared_ptr<Outbox> outbox_;
-  const WebSocketOptions options_;
 };
 
 void WsSession::begin() {
@@ -294,7 +185,10 @@ void WsSession::open() {
   arrival().set(SteadyClock::now());
   next_ping_ = SteadyClock::now() + options_.ping_interval;
   arm_timer();
-  auto handle = std::make_shared<Handle>(sessions_, shared_from_this());
+  auto handle =
+      make_ws_handle(outbox_, options_, [sessions = sessions_, session = weak_from_this()] {
+        sessions->post(session, [](WsSession& self) { self.pump(); });
+      });
   if (auto done = std::exchange(done_, nullptr)) done(handle);
   try {
     listener_->on_open(std::move(handle));
