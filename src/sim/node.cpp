@@ -9,6 +9,7 @@
 #include "agent/action_runner.h"
 #include "agent/agent_logic.h"
 #include "agent/labels.h"
+#include "agent/registration.h"
 #include "agent/server_dialog.h"
 #include "codec/agent_message.h"
 #include "sim/container_gpus.h"
@@ -232,9 +233,12 @@ void Node::disturb() {
 void Node::calm() {
   away_ = false;
   runtime_.set_away(false);
-  // An agent whose GPUs are missed is refused until they are back; it asks again by itself.
+  // An agent whose GPUs are missed is refused until they are back; it asks again by itself. One that
+  // is connected says what has come back in a new hello, as agent/agent_loop does.
+  const bool changed = !agent::gpu_changes(registration_, whole_).empty();
   registration_ = whole_;
   start_agent();
+  if (changed && agent_->wire) agent_->wire->cut();
   for (const auto& effect : effects_) {
     env_.scheduler.after(env_.dice.between(1, 5000), [this, effect] { take_effect(effect); });
   }
