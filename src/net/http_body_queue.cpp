@@ -24,7 +24,9 @@ bool HttpBodyQueue::write(std::string piece) {
     is_overflow_ = true;
     reason_ = fmt::format("the peer reads too slowly: {} bytes wait for it", bytes_);
     pieces_.clear();
-    return wake();
+    // Always told: an earlier wake-up may have met a chunk on its way, which this peer never takes.
+    wake_posted_ = true;
+    return true;
   }
   bytes_ += piece.size();
   above_mark_ = above_mark_ || bytes_ >= ports::kStreamHighWaterBytes;

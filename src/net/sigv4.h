@@ -49,7 +49,7 @@ using FindSecret = std::function<std::optional<std::string>(std::string_view acc
 // Checks a request as it arrived (its body whole); `now_s` in seconds since the epoch. The access
 // key that has signed. Errors: kMissingAuthenticationToken, kIncompleteSignature,
 // kUnrecognizedClient, kInvalidSignature (wrong, too old, too early, other scope). The same signature
-// is good again until its window ends, as with AWS (docs/adr/0010-replayed-signatures.md).
+// is good again until its window ends, as with AWS (docs/adr/0010-signatures-replays-and-plain-http.md).
 base::Result<std::string> verify_sigv4(const ports::HttpRequest& request, const SigV4Rules& rules,
                                        std::int64_t now_s, const FindSecret& find_secret);
 
