@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "common/driver_client.h"
 #include "common/unix_socket.h"
@@ -93,9 +94,9 @@ bool connect_patiently(DriverClient* client, const std::string& dir) {
   _exit(well ? 0 : 1);
 }
 
-// Some at a time, so that they do not wait for one another on a machine under load; few enough that they
-// and those whose end has not been seen yet fit into the GPU's client slots.
-void run_clients(const Gpusimd& driver, int count, const std::string& pipe = "") {
+// Some at a time, and the next when the end of all has been seen: until then the dead hold client slots.
+void run_clients(const Gpusimd& driver, int count, const std::function<bool()>& rests,
+                 const std::string& pipe = "") {
   constexpr int kAtATime = 20;
   for (int started = 0; started < count;) {
     std::vector<pid_t> children;
@@ -109,6 +110,7 @@ void run_clients(const Gpusimd& driver, int count, const std::string& pipe = "")
       ASSERT_EQ(waitpid(child, &status, 0), child);
       ASSERT_EQ(status, 0) << "one of the clients up to " << started;
     }
+    ASSERT_TRUE(eventually(rests, kPatienceS)) << "after client " << started;
   }
 }
 
@@ -116,15 +118,11 @@ TEST(Scale, TenThousandClientsConnectAndDie) {
   Gpusimd driver("1xL4");
   Observer observer(driver);
   const pid_t pid = driver.process().pid();
-  const auto settle = [&] {
-    ASSERT_TRUE(eventually([&] { return observer.is_empty(0); }, kPatienceS));
-  };
-  run_clients(driver, 500);  // whatever grows once has grown
-  settle();
+  const auto rests = [&] { return observer.is_empty(0); };
+  run_clients(driver, 500, rests);  // whatever grows once has grown
   const long before_kib = resident_kib(pid);
   const size_t files = open_files(pid);
-  run_clients(driver, 9500);
-  settle();
+  run_clients(driver, 9500, rests);
   EXPECT_EQ(open_files(pid), files);
   EXPECT_LT(resident_kib(pid), before_kib + 512);
 }
@@ -137,25 +135,19 @@ TEST(Scale, TenThousandClientsThroughMps) {
   Observer observer(driver);
   const long idle_mib = observer.used_mib(0);
   const pid_t pids[] = {driver.process().pid(), mps.daemon().pid(), std::stoi(server)};
-  const auto settle = [&] {
-    ASSERT_TRUE(eventually(
-        [&] {
-          return observer.used_mib(0) == idle_mib && mps.ask("get_client_list " + server).empty();
-        },
-        kPatienceS));
+  const auto rests = [&] {
+    return observer.used_mib(0) == idle_mib && mps.ask("get_client_list " + server).empty();
   };
-  run_clients(driver, 500, mps.pipe());
-  settle();
+  run_clients(driver, 500, rests, mps.pipe());
   std::vector<size_t> files;
   std::vector<long> resident;
   for (const pid_t pid : pids) {
     files.push_back(open_files(pid));
     resident.push_back(resident_kib(pid));
   }
-  run_clients(driver, 9500, mps.pipe());
-  settle();
+  run_clients(driver, 9500, rests, mps.pipe());
   for (size_t i = 0; i < files.size(); ++i) {
-    // The daemon may not have seen yet that the console of settle() has gone.
+    // The daemon may not have seen yet that the last console has gone.
     EXPECT_TRUE(eventually([&] { return open_files(pids[i]) <= files[i]; }, kPatienceS)) << i;
     EXPECT_LT(resident_kib(pids[i]), resident[i] + 512) << i;
   }

@@ -314,10 +314,16 @@ Status ProcessRuntime::stop(const std::string& id, std::int64_t timeout_s) {
     const bool is_over = !is_process_locked(folder).value_or(false);
     return is_over ? Status{} : fail(being_started(id));
   }
+  // What programs beside it (exec) have started is nobody's child.
+  const auto ended = [&](seconds limit) {
+    if (!wait_for_shim(shim->get(), limit)) return false;
+    kill_tagged_processes(id);
+    return true;
+  };
   signal_shim(shim->get(), SIGTERM);
-  if (wait_for_shim(shim->get(), seconds(timeout_s))) return {};
+  if (ended(seconds(timeout_s))) return {};
   signal_shim(shim->get(), SIGUSR1);
-  if (wait_for_shim(shim->get(), kKillLimit)) return {};
+  if (ended(kKillLimit)) return {};
   return fail(ErrorCode::kTimeout,
               fmt::format("stop container {}: its processes are still there {} s after SIGKILL", id,
                           kKillLimit.count()));
@@ -332,6 +338,7 @@ Status ProcessRuntime::remove(const std::string& id) {
     return fail(ErrorCode::kConflict, fmt::format("container {} is running", id));
   }
   if (!lock) return fail(lock.error());
+  kill_tagged_processes(id);
   const std::string aside = folder_ + "/" + kGonePrefix + id;
   std::error_code error;
   fs::rename(folder, aside, error);

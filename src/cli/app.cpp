@@ -25,9 +25,9 @@ constexpr const char* kFooter =
     "Exit codes: 0 done; 1 refused, stderr says why; 2 the command line is wrong; 3 no control plane "
     "answers.\nDOCKER_HOST names the container engine where --docker-host is not given.";
 
-// A folder's path that is not empty: an unset shell variable must not mean the working folder.
-std::string check_folder(const std::string& path) {
-  return path.empty() ? "must not be empty" : std::string();
+// An unset shell variable must not mean the working folder, nor the machine's own GPUs.
+std::string check_given(const std::string& text) {
+  return text.empty() ? "must not be empty" : std::string();
 }
 
 std::string check_account_id(const std::string& text) {
@@ -42,6 +42,9 @@ std::string check_region(const std::string& text) {
 }
 
 using Verb = std::function<int()>;
+
+// 128 TiB; the index adds up the memory of a node's GPUs in 32 bits.
+constexpr std::int64_t kReplayedGpuMibMax = 1 << 27;
 
 struct AllOptions {
   NodeOptions node;
@@ -83,7 +86,8 @@ void add_control_plane_options(CLI::App* verb, NodeOptions& options) {
 
 void add_agent_options(CLI::App* verb, NodeOptions& options) {
   verb->add_option("--simulate-gpus", options.simulate_gpus,
-                   "use simulated GPUs, for example 2xL4 or 1xH100,4xA10G");
+                   "use simulated GPUs, for example 2xL4 or 1xH100,4xA10G")
+      ->check(check_given);
   verb->add_option("--runtime", options.runtime,
                    "docker: a container engine; process: none, containers are processes of this "
                    "machine without isolation")
@@ -103,7 +107,7 @@ void add_agent_options(CLI::App* verb, NodeOptions& options) {
 
 void add_folder_options(CLI::App* verb, NodeOptions& options) {
   verb->add_option("--data-dir", options.data_dir, "what must survive: the database, the identity")
-      ->check(check_folder)
+      ->check(check_given)
       ->capture_default_str();
   verb->add_option("--run-dir", options.run_dir,
                    "sockets and MPS daemons; by default derived from --data-dir");
@@ -116,7 +120,7 @@ void add_client_options(CLI::App* verb, AllOptions& all) {
       "unix socket, else http://127.0.0.1:8484");
   verb->add_option("--data-dir", all.client.data_dir,
                    "the one that `up` was given, on this machine")
-      ->check(check_folder)
+      ->check(check_given)
       ->capture_default_str();
   verb->add_option("--credentials", all.client.credentials,
                    "a credentials file; by default AWS_SHARED_CREDENTIALS_FILE, else "
@@ -162,7 +166,7 @@ void add_node_verbs(CLI::App& app, AllOptions& all, const Composition& compositi
 
   CLI::App* down = app.add_subcommand("down", "End cotenant here and remove all that `up` left");
   down->add_option("--data-dir", all.down.data_dir, "the one that `up` was given")
-      ->check(check_folder)
+      ->check(check_given)
       ->capture_default_str();
   down->add_option("--docker-host", all.down.docker_host, "by default the one that `up` used");
   down->add_flag("--keep-data", all.down.keep_data, "keep the data folder");
@@ -281,8 +285,9 @@ void add_simulate_verb(CLI::App& app, SimulateOptions& options, Verb& chosen) {
   verb->add_option("--pods", options.pods,
                    "CSV or .csv.xz: name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]")
       ->required();
-  verb->add_option("--policy", options.policies,
-                   "one or more, joined by commas: Balanced, TightGpu, BestFit, FGD, TC, TCB, WV")
+  verb->add_option(
+          "--policy", options.policies,
+          "one or more, joined by commas: Balanced, TightGpu, BestFit, FGD, TC, TCB, WV, WVonline")
       ->capture_default_str();
   verb->add_option("--seed", options.seeds, "one, or a range A..B")->capture_default_str();
   verb->add_option("--ratio", options.ratio, "demand that arrives, in parts of the GPUs")
@@ -293,10 +298,10 @@ void add_simulate_verb(CLI::App& app, SimulateOptions& options, Verb& chosen) {
           ->check(CLI::Range(0.01, 10.0));
   CLI::Option* gpu_mib =
       verb->add_option("--gpu-mib", options.gpu_mib, "MiB of every GPU, instead of per-mille")
-          ->check(CLI::Range(std::int64_t{1}, base::limits::kGpuMemoryMibMax));
+          ->check(CLI::Range(std::int64_t{1}, kReplayedGpuMibMax));
   verb->add_option("--mib", options.mib,
                    "GPUs have their model's size; a share is its part of this many MiB")
-      ->check(CLI::Range(std::int64_t{1}, base::limits::kGpuMemoryMibMax))
+      ->check(CLI::Range(std::int64_t{1}, kReplayedGpuMibMax))
       ->excludes(gpu_mib);
   verb->add_option("--output", options.output, "csv or json")
       ->check(CLI::IsMember({"csv", "json"}))

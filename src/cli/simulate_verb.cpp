@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/client_verbs.h"
@@ -109,6 +111,11 @@ int refused(std::string_view message) {
 }  // namespace
 
 int simulate_verb(const SimulateOptions& options) {
+  for (const auto& [name, value] :
+       {std::pair("--ratio", options.ratio), std::pair("--churn", options.churn)}) {
+    if (!std::isfinite(value))
+      return refused(fmt::format("{}: must be a number, not {}", name, value));
+  }
   const auto seeds = parse_seeds(options.seeds);
   if (!seeds) {
     return refused(fmt::format("--seed: '{}' is neither a number nor a range A..B of at most {}",

@@ -14,6 +14,7 @@
 #include "adapters/process_log.h"
 #include "adapters/process_record.h"
 #include "adapters/process_runtime.h"
+#include "base/process_identity.h"
 #include "unit/adapters/temp_folder.h"
 
 namespace cotenant::adapters {
@@ -261,6 +262,21 @@ TEST_F(ProcessStreamsTest, ExecEndsWithItsContainer) {
 }
 
 // As it does when the agent is killed.
+TEST_F(ProcessStreamsTest, WhatExecLeavesBehindEndsWithItsContainer) {
+  const std::string id = run("exec sleep 1000");
+  ExecRequest request;
+  request.command = {"/bin/sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"};
+  const auto session = exec(id, request);
+  ASSERT_NE(session, nullptr);
+  ProcessHeard heard;
+  ASSERT_TRUE(session->read(heard.sink()));
+  const pid_t left = std::stoi(heard.out);
+  const auto identity = base::identify_process(left);
+  ASSERT_TRUE(identity);
+  ASSERT_TRUE(runtime_->stop(id, 10));
+  EXPECT_TRUE(base::wait_until_gone(*identity, std::chrono::seconds(30)));
+}
+
 TEST_F(ProcessStreamsTest, ExecEndsWithTheThreadThatBeganIt) {
   const std::string id = run("exec sleep 1000");
   ExecRequest request;

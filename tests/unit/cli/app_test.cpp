@@ -67,6 +67,8 @@ TEST(AppTest, WrongCommandLines) {
       {{"explain", "f", "--instances", "101"}, "--instances"},
       {{"simulate", "--nodes", "n", "--pods", "p", "--gpu-mib", "0"}, "--gpu-mib"},
       {{"simulate", "--nodes", "n", "--pods", "p", "--mib", "0"}, "--mib"},
+      {{"simulate", "--nodes", "n", "--pods", "p", "--gpu-mib", "134217729"}, "--gpu-mib"},
+      {{"up", "--simulate-gpus", ""}, "--simulate-gpus"},
       {{"run"}, "what"},
       {{"run", "f", "--count", "0"}, "--count"},
       {{"run", "f", "--count", "11"}, "--count"},
@@ -101,6 +103,14 @@ TEST(AppTest, SimulateTakesTheLastSeedThereIs) {
   EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.errors;
   EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 3) << outcome.output;
   for (const char* end : {".nodes", ".pods"}) ::unlink((path + end).c_str());
+}
+
+TEST(AppTest, SimulateRefusesWhatIsNoNumber) {
+  for (const char* option : {"--ratio", "--churn"}) {
+    const Outcome outcome = run({"simulate", "--nodes", "n", "--pods", "p", option, "nan"});
+    EXPECT_NE(outcome.exit_code, kExitOk);
+    EXPECT_NE(outcome.errors.find(option), std::string::npos) << outcome.errors;
+  }
 }
 
 TEST(AppTest, FilesThatAreNoDefinition) {
