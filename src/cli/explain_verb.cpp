@@ -9,6 +9,7 @@
 #include "cli/definition_file.h"
 #include "cli/exit_code.h"
 #include "cli/table.h"
+#include "cli/task_queries.h"
 
 namespace cotenant::cli {
 namespace {
@@ -29,24 +30,6 @@ bool looks_like_task_id(const std::string& what) {
          what.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// The one task whose id begins so; empty: none. Errors: there are several.
-base::Result<std::string> find_task(const ApiClient& client, const std::string& beginning) {
-  std::vector<std::string> matches;
-  for (const char* status : {"RUNNING", "STOPPED"}) {
-    auto arns = client.list("ListTasks", "taskArns", Json::object({{"desiredStatus", status}}));
-    if (!arns) return base::fail(arns.error());
-    for (const std::string& arn : *arns) {
-      if (arn.substr(arn.rfind('/') + 1).rfind(beginning, 0) == 0) matches.push_back(arn);
-    }
-  }
-  if (matches.size() > 1) {
-    return base::fail(
-        base::ErrorCode::kClient,
-        fmt::format("{}: {} tasks begin like this; give more digits", beginning, matches.size()));
-  }
-  return matches.empty() ? std::string() : matches.front();
-}
-
 // A file with a definition or with an input of RunTask; a task; else the name of a definition.
 base::Result<Json> question_about(const ApiClient& client, const std::string& what) {
   if (names_file(what)) {
@@ -57,9 +40,9 @@ base::Result<Json> question_about(const ApiClient& client, const std::string& wh
   }
   if (what.find(":task/") != std::string::npos) return Json::object({{"task", what}});
   if (looks_like_task_id(what)) {
-    auto task = find_task(client, what);
+    auto task = resolve_task(client, what);
     if (!task) return base::fail(task.error());
-    if (!task->empty()) return Json::object({{"task", *task}});
+    if (*task != what) return Json::object({{"task", *task}});
     // One that is forgotten, unless it is the name of a family.
     constexpr std::size_t kIdDigits = 32;
     if (what.size() == kIdDigits) return Json::object({{"task", what}});
